@@ -14,7 +14,7 @@ run="$run libopenmpi-dev openmpi-bin libmpich-dev mpich libsimgrid-dev"
 # Ridge runs without these: what they are for is then absent, and `ridge doctor` says so.
 optional="gnuplot-nox|gnuplot-qt|gnuplot-x11 libpapi-dev libjpeg-dev libdnnl-dev libopenblas-pthread-dev|libopenblas-openmp-dev"
 optional="$optional libopenmpi-dev openmpi-bin libmpich-dev mpich libsimgrid-dev"
-test="libcmocka-dev libonnx-testdata jq sqlite3"
+test="libcmocka-dev libonnx-testdata jq sqlite3 patch"
 check="clang clang-format clang-tidy cppcheck shellcheck"
 
 case $group in

@@ -33,7 +33,8 @@ format() {
 }
 
 scripts() {
-    shellcheck -x -e SC2016 setup.sh tools/*.sh tests/cli/*.sh .ci/run
+    shellcheck -x -e SC2016 setup.sh tools/*.sh .ci/run &&
+        shellcheck -x -e SC2016,SC2086,SC2317 tests/cli/*.sh tests/gpu/*.sh tests/long/*.sh # options in variables, functions by name
 }
 
 static() {

@@ -3,8 +3,7 @@
 # Operations between ranks: exact, complete, and counted as the schedules say.
 . tests/lib/tap.sh
 
-run ridge bench collectives --ranks 3 --from 8 --to 32KiB --factor 64 --block 1 --json
-exits 0
+runs ridge bench collectives --ranks 3 --from 8 --to 32KiB --factor 64 --block 1 --json
 holds '.ranks == 3 and .dtype == "f32" and .reduction == "sum"'
 holds '[.results[] | select(.operation == "copy") | .bytes] == [8, 512, 32768]'
 holds '[.results[] | select(.operation != "copy")] | length == 54'
@@ -24,54 +23,36 @@ holds '[.fits[].algorithm] == ["double_tree", "hierarchical", "rabenseifner",
 
 # Every operation, on every backend, in a type that rounds.
 for backend in shm loop; do
-    run ridge bench collectives --ranks 2 -o all -b "$backend" --dtype bf16 --reduction max \
+    runs ridge bench collectives --ranks 2 -o all -b "$backend" --dtype bf16 --reduction max \
         --from 4KiB --to 4KiB --block 1 --json
-    exits 0
     holds "[.results[] | select(.operation != \"copy\") | .operation] | unique ==
         [\"all_gather\", \"all_reduce\", \"all_to_all\", \"broadcast\", \"reduce_scatter\"]"
     holds "all(.results[] | select(.operation != \"copy\"); .wrong == 0 and .backend == \"$backend\")"
 done
 complains 'times of loop mean nothing'
 
-run ridge bench collectives -a ring --from 1KiB --to 4KiB --block 1 --lanes 2 --segment 2KiB
-exits 0
+runs ridge bench collectives -a ring --from 1KiB --to 4KiB --block 1 --lanes 2 --segment 2KiB
 prints '^ *4 KiB +shm +all_reduce +ring +in +[0-9.]+ .* 0$'
 prints '^shm +all_reduce +ring +[0-9.]+ +[0-9.-]+ +[0-9]+ %$'
 
 # Two backends take turns, and their times are joined.
-run ridge bench collectives -b shm,loop -a ring --turns 2 --blocks 2 --from 1KiB --to 1KiB --block 1 --json
-exits 0
+runs ridge bench collectives -b shm,loop -a ring --turns 2 --blocks 2 --from 1KiB --to 1KiB --block 1 --json
 holds '[.results[] | select(.algorithm) | .backend] == ["shm", "shm", "loop", "loop"]'
 holds 'all(.results[]; .samples_s | length == 4)'
 
 # Half the bytes on their way, sums of small integers still exact.
-run ridge bench collectives -a ring --wire f16 --ranks 2 --from 4KiB --to 4KiB --block 1 --json
-exits 0
+runs ridge bench collectives -a ring --wire f16 --ranks 2 --from 4KiB --to 4KiB --block 1 --json
 holds '.wire == "f16" and all(.results[] | select(.algorithm); .bytes_sent == 2048 and .wrong == 0)'
-run ridge bench collectives --wire f16 --dtype f64
-exits 2
-complains 'only f32'
+refuses 'only f32' ridge bench collectives --wire f16 --dtype f64
 
-run ridge bench collectives --algorithm rings
-exits 2
-complains 'did you mean ring'
-run ridge bench collectives -a pairwise
-exits 2
-complains 'pairwise has no schedule for all_reduce'
-run ridge bench collectives --dtype i8
-exits 2
-complains 'f16, bf16, i32, i64'
-run ridge bench collectives --from 4KiBs
-exits 2
-complains 'size "4KiBs"'
-run ridge bench collectives --from 8KiB --to 4KiB
-exits 2
-complains '--from is larger than --to'
+refuses 'did you mean ring' ridge bench collectives --algorithm rings
+refuses 'pairwise has no schedule for all_reduce' ridge bench collectives -a pairwise
+refuses 'f16, bf16, i32, i64' ridge bench collectives --dtype i8
+refuses 'size "4KiBs"' ridge bench collectives --from 4KiBs
+refuses '--from is larger than --to' ridge bench collectives --from 8KiB --to 4KiB
 run ridge bench
 exits 2
-run ridge bench collective
-exits 2
-complains 'collectives'
+refuses 'collectives' ridge bench collective
 check "nothing is left in shared memory" sh -c '! ls /dev/shm | grep -i ridge'
 
 finish

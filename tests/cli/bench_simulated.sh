@@ -10,9 +10,8 @@ if [ ! -e "${RIDGE_BUILD:-build/release}/plugins/collective/simulated/ranks.so" 
     exit 77
 fi
 printf 'link_gbit_s = 32\nlink_latency_us = 25\n' >"$tap_dir/network.toml"
-run ridge bench collectives --simulate "$ranks" --platform "$tap_dir/network.toml" -a ring \
+runs ridge bench collectives --simulate "$ranks" --platform "$tap_dir/network.toml" -a ring \
     --lanes 1 --segment 1GiB --from "$bytes" --to "$bytes" --json
-exits 0
 complains 'simulated, not measured'
 cp "$output" "$tap_dir/first"
 # 2 (N - 1) messages of two links each, and 2 (N - 1) / N of the bytes.
@@ -28,21 +27,15 @@ done
 # All algorithms, ragged nodes, an oversubscribed switch: sums are still exact.
 printf 'link_gbit_s = 10\nlink_latency_us = 5\nranks_per_host = 3\noversubscription = 2\nmessage_us = 2\n' \
     >"$tap_dir/network.toml"
-run ridge bench collectives --simulate 7 --platform "$tap_dir/network.toml" --from 64KiB --to 64KiB --json
-exits 0
+runs ridge bench collectives --simulate 7 --platform "$tap_dir/network.toml" --from 64KiB --to 64KiB --json
 holds '[.results[].algorithm] | unique | length > 8'
 holds 'all(.results[]; .wrong == 0 and .time_s > 0)'
 
 printf 'link_gbit_s = 10\nlink_latency = 5\n' >"$tap_dir/network.toml"
-run ridge bench collectives --simulate 2 --platform "$tap_dir/network.toml"
-exits 2
-complains 'link_latency_us is missing'
+refuses 'link_latency_us is missing' ridge bench collectives --simulate 2 --platform "$tap_dir/network.toml"
 printf 'link_gbit_s = 10\nlink_latency_us = 5\nlink_latency = 5\n' >"$tap_dir/network.toml"
-run ridge bench collectives --simulate 2 --platform "$tap_dir/network.toml"
-exits 2
-complains 'network.toml:3: key "link_latency" unknown, did you mean link_latency_us'
-run ridge bench collectives --simulate 2
-exits 2
-complains 'go together'
+refuses 'network.toml:3: key "link_latency" unknown, did you mean link_latency_us' \
+    ridge bench collectives --simulate 2 --platform "$tap_dir/network.toml"
+refuses 'go together' ridge bench collectives --simulate 2
 check "nothing is left" sh -c '! ls -d "$TMPDIR"/ridge-simulation-* 2>/dev/null | grep -q .'
 finish

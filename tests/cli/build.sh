@@ -8,7 +8,6 @@ unset MAKEFLAGS MFLAGS MAKELEVEL WITH_ONEDNN WITH_OPENBLAS WITH_PAPI
 
 # Some make with a build folder of its own, up to the probes.
 probe() {
-    # shellcheck disable=SC2086
     run $MAKE B="$tap_dir/b" "$@" features
 }
 
@@ -31,9 +30,10 @@ probe WITH_ONEDNN=auto HEADER_ONEDNN=no/such/header.h
 exits 0
 prints 'ABSENT\("onednn", "no/such/header.h or its library was not found.*apt-get install'
 
-# shellcheck disable=SC2086
-run $MAKE help
-exits 0
+check "the patch of tests/long/slowed_kernel.sh applies to this tree" \
+    patch --dry-run --force --strip=1 --input=tests/long/slowed_kernel.patch
+
+runs $MAKE help
 prints 'make run '
 
 finish

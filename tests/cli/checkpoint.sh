@@ -6,22 +6,19 @@ seeds=tests/fuzz/seeds/checkpoint
 two=$seeds/adam_step_2
 three=$seeds/adam_step_3
 
-run ridge checkpoint show "$two"
-exits 0
+runs ridge checkpoint show "$two"
 prints '^workload +linear:width=3$'
 prints '^recipe +adam, rate 0.125$'
 prints '^hidden.weight +F32 +\[3,2\] '
 
-run ridge checkpoint show "$two" --json
-exits 0
+runs ridge checkpoint show "$two" --json
 holds '.notes.step == "2" and .notes.seed == "7" and .notes.format == "ridge checkpoint 1"'
 holds '.tensors | map(.name) == ["step", "hidden.weight", "out.weight", "hidden.weight.adam0",
     "hidden.weight.adam1", "out.weight.adam0", "out.weight.adam1"]'
 holds '.tensors[0] | .type == "I64" and .shape == [] and .mean == 2 and .bytes == 8'
 holds 'all(.tensors[]; .not_finite == 0 and .largest > 0)'
 
-run ridge checkpoint diff "$two" "$two"
-exits 0
+runs ridge checkpoint diff "$two" "$two"
 prints '^7 of 7 tensors are the same, bit for bit'
 run ridge checkpoint diff "$two" "$three"
 exits 1
@@ -36,34 +33,23 @@ exits 1
 run ridge checkpoint diff "$two" "$three" --tolerance 0.2 --json
 exits 1
 holds '.different < 7'
-run ridge checkpoint diff "$two" "$three" --tolerance 0.9
-exits 0
+runs ridge checkpoint diff "$two" "$three" --tolerance 0.9
 
 # One byte of a weight, and the end of the file.
 cp "$two" "$tap_dir/damaged"
 printf '\377' | dd of="$tap_dir/damaged" bs=1 seek=800 conv=notrunc 2>/dev/null
-run ridge checkpoint show "$tap_dir/damaged"
-exits 2
-complains 'damaged: its checksum is [0-9a-f]{16}, that of its contents [0-9a-f]{16}; go back'
+refuses 'damaged: its checksum is [0-9a-f]{16}, that of its contents [0-9a-f]{16}; go back' \
+    ridge checkpoint show "$tap_dir/damaged"
 prints_nothing
 head -c 860 "$two" >"$tap_dir/short"
-run ridge checkpoint diff "$two" "$tap_dir/short"
-exits 2
-complains 'short: byte [0-9]+: .* lies at .*: the file is damaged or cut off'
+refuses 'short: byte [0-9]+: .* lies at .*: the file is damaged or cut off' \
+    ridge checkpoint diff "$two" "$tap_dir/short"
 prints_nothing
 : >"$tap_dir/empty"
-run ridge checkpoint show "$tap_dir/empty"
-exits 2
-complains 'empty: no file of safetensors'
-run ridge checkpoint show "$seeds/no_notes"
-exits 2
-complains 'it lacks the note "format"'
-run ridge checkpoint show "$tap_dir/absent"
-exits 2
-complains 'absent'
-run ridge checkpoint look "$two"
-exits 2
-complains 'show FILE'
+refuses 'empty: no file of safetensors' ridge checkpoint show "$tap_dir/empty"
+refuses 'it lacks the note "format"' ridge checkpoint show "$seeds/no_notes"
+refuses 'absent' ridge checkpoint show "$tap_dir/absent"
+refuses 'show FILE' ridge checkpoint look "$two"
 run ridge checkpoint diff "$two"
 exits 2
 run ridge checkpoint diff "$two" "$three" --tolerance -1

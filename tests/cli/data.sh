@@ -40,10 +40,8 @@ awk 'BEGIN { for (p = 3; p < 30; p++) printf "p%d\tp%d\n", p, p - 3 }' >"$data/c
 small="resnet50:image=16,classes=2 --tiny"
 one="-t 1 --quick-tune --batch 10"
 
-# shellcheck disable=SC2086
 {
-run ridge train $small --data "$data/mnist" --epochs 3 $one --json --save "$tap_dir/whole" --tsv "$tap_dir/tsv"
-exits 0
+runs ridge train $small --data "$data/mnist" --epochs 3 $one --json --save "$tap_dir/whole" --tsv "$tap_dir/tsv"
 holds '.data == "mnist" and .epoch_samples == 100 and .steps == 30 and .lesson == null'
 holds '.held_out | map(.epoch) == [1, 2, 3]'
 holds '.quality == "accuracy" and .quality_also == "top-5" and .held_out[2].quality_also == 1'
@@ -57,41 +55,27 @@ jq .losses "$output" >"$tap_dir/losses"
 run ridge train $small --data mnist:"$data/mnist" --steps 30 --reader-threads 3 $one --json
 jq .losses "$output" >"$tap_dir/again"
 check "as many readers as you like, the same losses" cmp "$tap_dir/losses" "$tap_dir/again"
-run ridge train $small --data "$data/mnist" --steps 13 $one --save "$tap_dir/part"
-exits 0
-run ridge train $small --data "$data/mnist" --steps 30 $one --resume "$tap_dir/part" --save "$tap_dir/rest" --reader-threads 2
-exits 0
-run ridge checkpoint diff "$tap_dir/whole" "$tap_dir/rest"
-exits 0
-run ridge train $small --steps 30 $one --resume "$tap_dir/part"
-exits 2
-complains 'samples that are mnist of 100, and these are made up'
+runs ridge train $small --data "$data/mnist" --steps 13 $one --save "$tap_dir/part"
+runs ridge train $small --data "$data/mnist" --steps 30 $one --resume "$tap_dir/part" --save "$tap_dir/rest" --reader-threads 2
+runs ridge checkpoint diff "$tap_dir/whole" "$tap_dir/rest"
+refuses 'samples that are mnist of 100, and these are made up' \
+    ridge train $small --steps 30 $one --resume "$tap_dir/part"
 
 # Images that grow: two epochs of ten steps, then one. Stopped after the first, and gone on with.
-run ridge train $small --data "$data/mnist" --sizes 8:2,16:1 $one --save "$tap_dir/grown" --json
-exits 0
+runs ridge train $small --data "$data/mnist" --sizes 8:2,16:1 $one --save "$tap_dir/grown" --json
 holds '.steps == 30 and (.held_out | length) == 1'
-run ridge train $small --data "$data/mnist" --sizes 8:2,16:1 $one --until 0.01 --save "$tap_dir/begun" --json
-exits 0
+runs ridge train $small --data "$data/mnist" --sizes 8:2,16:1 $one --until 0.01 --save "$tap_dir/begun" --json
 holds '.steps == 10 and .reached'
-run ridge train $small --data "$data/mnist" --sizes 8:2,16:1 $one --resume "$tap_dir/begun" --save "$tap_dir/ended"
-exits 0
-run ridge checkpoint diff "$tap_dir/grown" "$tap_dir/ended"
-exits 0
-run ridge train $small --data "$data/mnist" --sizes 8:3 $one --resume "$tap_dir/begun"
-exits 2
-complains 'images of sizes "8:2,16:1", not "8:3"'
-run ridge train $small --sizes 8:2,x $one
-exits 2
-complains 'a size and for how long'
-run ridge train ncf --tiny --sizes 8:2
-exits 2
-complains 'has no parameter "image"'
+runs ridge train $small --data "$data/mnist" --sizes 8:2,16:1 $one --resume "$tap_dir/begun" --save "$tap_dir/ended"
+runs ridge checkpoint diff "$tap_dir/grown" "$tap_dir/ended"
+refuses 'images of sizes "8:2,16:1", not "8:3"' \
+    ridge train $small --data "$data/mnist" --sizes 8:3 $one --resume "$tap_dir/begun"
+refuses 'a size and for how long' ridge train $small --sizes 8:2,x $one
+refuses 'has no parameter "image"' ridge train ncf --tiny --sizes 8:2
 }
 
 # Whoever reads slowly waits: a batch of 3 kB in 30 ms.
-run ridge train ncf --tiny --steps 30 -t 1 --quick-tune --read-limit 0.1 --json
-exits 0
+runs ridge train ncf --tiny --steps 30 -t 1 --quick-tune --read-limit 0.1 --json
 holds '.input_wait_share > 0.1 and .input_wait_share <= 1 and .bound == "input"'
 run ridge train ncf --tiny --steps 30 -t 1 --quick-tune --read-limit 0.1 --price 7200 --db "$tap_dir/db"
 prints 'input is what limits this training'
@@ -114,42 +98,31 @@ for limit in 100000 0; do # bytes per second
     holds "(.runs[0].bound == \"input\") == ($share > 0.1)" # a busy machine reads slowly, too
 done
 
-run ridge train ncf:users=20,items=24 --data "$data/ml" --epochs 2 -t 1 --quick-tune --batch 32 --json
-exits 0
+runs ridge train ncf:users=20,items=24 --data "$data/ml" --epochs 2 -t 1 --quick-tune --batch 32 --json
 holds '.quality == "HR@10" and .quality_also == "NDCG@10" and .data == "movielens"'
-run ridge train ncf --data "$data/ml" --until 0.0001 --epochs 40 -t 1 --quick-tune --batch 32 --rate 0.01 --json
-exits 0
+runs ridge train ncf --data "$data/ml" --until 0.0001 --epochs 40 -t 1 --quick-tune --batch 32 --rate 0.01 --json
 holds '.reached == (.held_out[-1].quality >= 0.0001)'
-run ridge train wide_deep --data "$data/census/adult.data" --epochs 30 -t 1 --quick-tune --batch 8 --json
-exits 0
+runs ridge train wide_deep --data "$data/census/adult.data" --epochs 30 -t 1 --quick-tune --batch 8 --json
 holds '.quality == "AUC" and .loss_last < .loss_first'
 awk 'BEGIN { for (k = 0; k < 120; k++) print "word" k % 7 " word" (k + 1) % 7 " and word" (k + 2) % 7 "."
     }' >"$data/text/train.txt"
-run ridge train bert_base --tiny --data "$data/text" --steps 60 -t 1 --quick-tune --json
-exits 0
+runs ridge train bert_base --tiny --data "$data/text" --steps 60 -t 1 --quick-tune --json
 holds '.data == "text" and .quality == "accuracy" and .loss_last < .loss_first'
 # Word pieces: capitals do not count, for the vocabulary has none.
 mkdir -p "$data/pieces"
 sed 's/^w/W/' "$data/text/train.txt" >"$data/pieces/train.txt"
 printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' word '##0' '##1' '##2' '##3' '##4' '##5' and . >"$data/pieces/vocab.txt"
 pieces="bert_base --tiny --data $data/pieces -t 1 --quick-tune --json"
-# shellcheck disable=SC2086
 {
-run ridge train $pieces --steps 60 --save "$tap_dir/pieces"
-exits 0
+runs ridge train $pieces --steps 60 --save "$tap_dir/pieces"
 holds '.loss_last < .loss_first and .unknown_words_share > 0.04 and .unknown_words_share < 0.09' # word6
-run ridge train $pieces --steps 70 --resume "$tap_dir/pieces"
-exits 0
-run ridge train $pieces --steps 70 --resume "$tap_dir/pieces" --letter-case keep
-exits 2
-complains 'by vocabulary [0-9a-f]{16}, and these are .* by vocabulary'
-run ridge train $pieces --steps 5 --letter-case keep
-exits 0
+runs ridge train $pieces --steps 70 --resume "$tap_dir/pieces"
+refuses 'by vocabulary [0-9a-f]{16}, and these are .* by vocabulary' \
+    ridge train $pieces --steps 70 --resume "$tap_dir/pieces" --letter-case keep
+runs ridge train $pieces --steps 5 --letter-case keep
 holds '.unknown_words_share > 0.1'
 }
-run ridge train bert_base --tiny --letter-case keep
-exits 2
-complains '\-\-letter-case is about the text of --data'
+refuses '\-\-letter-case is about the text of --data' ridge train bert_base --tiny --letter-case keep
 
 # A language of eight words, each with its translation, and the other way round: a file, and two files.
 awk 'BEGIN { for (k = 0; k < 900; k++) { s = t = ""; n = 2 + k % 4
@@ -159,46 +132,33 @@ mkdir -p "$data/pairs"
 cut -f 1 "$data/all.tsv" >"$data/pairs/corpus.de"
 cut -f 2 "$data/all.tsv" >"$data/pairs/corpus.en"
 nmt="nmt --tiny --optimiser adam --rate 0.003 --steps 60 -t 1 --quick-tune --json"
-# shellcheck disable=SC2086
 {
-run ridge train $nmt --data "$data/all.tsv"
-exits 0
+runs ridge train $nmt --data "$data/all.tsv"
 holds '.data == "pairs" and .left_out == 1 and .unknown_words_share == 0 and .loss_last < .loss_first * 0.8'
 jq .losses "$output" >"$tap_dir/one_file"
-run ridge train $nmt --data "$data/pairs/corpus.de,corpus.en" --reader-threads 2
-exits 0
+runs ridge train $nmt --data "$data/pairs/corpus.de,corpus.en" --reader-threads 2
 jq .losses "$output" >"$tap_dir/two_files"
 check "one file of pairs or two, the same losses" cmp "$tap_dir/one_file" "$tap_dir/two_files"
-run ridge train nmt --tiny --data "$data/all.tsv" --steps 2 -t 1 --no-tune
-exits 0
+runs ridge train nmt --tiny --data "$data/all.tsv" --steps 2 -t 1 --no-tune
 prints 'pairs: [0-9]+ samples, [0-9]+ held out, 1 left out, 0 % of [0-9]+ words unknown'
 sed '$d' "$data/pairs/corpus.en" >"$data/pairs/short.en"
-run ridge train $nmt --data "$data/pairs/corpus.de,short.en"
-exits 2
-complains 'short.en: ends after line 900, and .*corpus.de goes on'
+refuses 'short.en: ends after line 900, and .*corpus.de goes on' \
+    ridge train $nmt --data "$data/pairs/corpus.de,short.en"
 }
 
-run ridge train gcn --data "$data/cora" --steps 60 -t 1 --quick-tune --json
-exits 0
+runs ridge train gcn --data "$data/cora" --steps 60 -t 1 --quick-tune --json
 holds '.data == "cora" and .loss_last < .loss_first / 2'
 
 # What cannot be.
 run ridge train ncf --data "$data/mnist"
 exits 5
 complains 'ncf is not trained on data of format mnist: it has no input "image"'
-run ridge train resnet50:classes=1 --data "$data/mnist"
-exits 2
-complains 'train-labels-idx1-ubyte, offset 9: label 1, but the network tells 1 classes apart'
-run ridge train ncf --data "$data/nothing"
-exits 2
-complains 'no such file'
-run ridge train ncf --tiny --epochs 3
-exits 2
-complains '\-\-epochs needs --data'
+refuses 'train-labels-idx1-ubyte, offset 9: label 1, but the network tells 1 classes apart' \
+    ridge train resnet50:classes=1 --data "$data/mnist"
+refuses 'no such file' ridge train ncf --data "$data/nothing"
+refuses '\-\-epochs needs --data' ridge train ncf --tiny --epochs 3
 head -c 90 "$data/ml/u.data" >"$tap_dir/cut" && mv "$tap_dir/cut" "$data/ml/u.data"
-run ridge train ncf --data "$data/ml"
-exits 2
-complains 'u\.data:[0-9]+: .*cut off'
+refuses 'u\.data:[0-9]+: .*cut off' ridge train ncf --data "$data/ml"
 
 run ridge list data --json
 holds 'map(.name) | contains(["mnist", "cifar10", "census", "movielens", "cora", "jpeg", "text", "pairs"])'

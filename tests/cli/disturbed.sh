@@ -24,7 +24,6 @@ if [ -z "$(share)" ]; then
 fi
 
 for nice in '' 'nice -n 19'; do
-    # shellcheck disable=SC2086
     busy_begin $nice
     measure
     busy_end

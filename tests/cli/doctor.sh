@@ -3,14 +3,12 @@
 # The doctor tells what is there, what is not, and why.
 . tests/lib/tap.sh
 
-run ridge doctor
-exits 0
+runs ridge doctor
 prints '^machine'
 prints 'CPUs usable'
 prints 'All that is required is there'
 
-run ridge doctor --json
-exits 0
+runs ridge doctor --json
 holds '.machine.cpus_online >= 1 and .machine.memory_bytes > 0 and .machine.isa'
 holds '.build.version and .build.commit and .build.compiler'
 holds 'all(.plugins[]; (.loaded and .version) or (.reason | length > 10))'
@@ -18,23 +16,19 @@ holds '.missing == []'
 holds '.profilers | length >= 5 and all(.[]; .available or (.reason | length > 20))'
 
 # Every fact with where it was read; redacted ones hash the same and hold no name.
-run ridge doctor --facts
-exits 0
+runs ridge doctor --facts
 prints '^kernel +release'
-run ridge doctor --facts --json
-exits 0
+runs ridge doctor --facts --json
 holds '.facts | length > 60 and all(.[]; .category and .key and .source and .class and .status)'
 holds '[.facts[] | select(.status == "ok" and .value == null)] == []'
 holds '.hash | test("^[0-9a-f]{16}$")'
 open=$(jq -r '.hash + .host_uid' "$output")
-run ridge doctor --facts --json --redact
-exits 0
+runs ridge doctor --facts --json --redact
 holds "(.hash + .host_uid) == \"$open\""
 holds '.host_label | startswith("host-")'
 holds '.facts[] | select(.key == "hostname") | .value == "redacted"'
 
-run ridge doctor --require scalar
-exits 0
+runs ridge doctor --require scalar
 
 run ridge doctor --require scalar,no_such_library --json
 exits 5
@@ -53,15 +47,13 @@ mkdir "$tap_dir/plugins"
 echo "not an object" >"$tap_dir/plugins/broken.so"
 RIDGE_PLUGIN_PATH=$tap_dir/plugins:${RIDGE_PLUGIN_PATH:-}
 export RIDGE_PLUGIN_PATH
-run ridge doctor --json
-exits 0
+runs ridge doctor --json
 holds '.plugins[] | select(.name == "broken") | .loaded == false and (.reason | length > 0)'
 
 # Where the tuner cannot write, the doctor says so.
 RIDGE_CACHE=/dev/null/cache.txt
 export RIDGE_CACHE
-run ridge doctor --json
-exits 0
+runs ridge doctor --json
 holds '.tuner_cache == "/dev/null/cache.txt"'
 holds '.advice | any(contains("RIDGE_CACHE"))'
 

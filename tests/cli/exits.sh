@@ -42,9 +42,14 @@ done
 for signal in INT TERM HUP QUIT; do
     rm -f "$db"
     "$RIDGE" run gemm:m=64,n=64,k=64 ncf -s 30 --seconds-max 30 --interval 1e-9 --no-tune --no-report \
-        --no-layers --no-ceilings --db "$db" >"$output" 2>"$errors" &
+        --no-layers --no-ceilings -t 1 --db "$db" >"$output" 2>"$errors" &
     victim=$!
-    sleep 2
+    waited=0
+    until [ -s "$db" ] || [ $waited = 100 ]; do # the run has begun
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    sleep 0.5
     kill -s $signal $victim
     wait $victim
     code=$?
@@ -70,9 +75,8 @@ mkdir "$tap_dir/bin"
 printf '#!/bin/sh\nsleep 1000 & echo $! >>%s\nwait\n' "$tap_dir/sleeping" >"$tap_dir/bin/gnuplot"
 chmod +x "$tap_dir/bin/gnuplot"
 check "a database" tests/lib/sample_db.sh "$tap_dir/sample.db"
-run env PATH="$tap_dir/bin:$PATH" RIDGE_GNUPLOT_LIMIT_S=1 timeout -s KILL 60 \
+runs env PATH="$tap_dir/bin:$PATH" RIDGE_GNUPLOT_LIMIT_S=1 timeout -s KILL 60 \
     "$RIDGE" report --db "$tap_dir/sample.db" --output "$tap_dir/hanging"
-exits 0
 complains 'plots are missing: gnuplot did not finish .* within 1 s'
 check "the page says so" grep -q 'gnuplot did not finish' "$tap_dir/hanging/index.html"
 check "it was started for one plot, wide and narrow" test "$(wc -l <"$tap_dir/sleeping")" = 2
@@ -85,7 +89,6 @@ check "no half picture is left" sh -c '! ls -A "$0" | grep -E "svg|ridge-part"' 
 mkdir -p "$tap_dir/plugins/profilers"
 mkfifo "$tap_dir/plugins/waits.so" "$tap_dir/plugins/profilers/papi.so"
 for command in "doctor" "list" "run gemm:m=64,n=64,k=64 -s 0.05 --no-report --db $db --profilers papi"; do
-    # shellcheck disable=SC2086
     run env RIDGE_PLUGIN_PATH="$tap_dir/plugins" timeout -s KILL 60 "$RIDGE" $command
     ended
 done

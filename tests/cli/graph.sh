@@ -9,8 +9,7 @@ near() {
 }
 
 # He et al. 2016; 2 x 3.858 GMAC per image for the version with the stride in the 1x1 convolution.
-run ridge graph resnet50 --batch 32 --json
-exits 0
+runs ridge graph resnet50 --batch 32 --json
 holds '.params == 25557032 and .buffers == 53120 and .batch == 32'
 holds "$(near .macs 123455078400 1e-4)"
 holds "$(near .flops_model 2.481e11 1e-3)"
@@ -169,22 +168,14 @@ mkdir "$tap_dir/cora"
 printf '31336\t0\t1\t0\t1\tTheory\n35\t1\t0\t0\t0\tCase_Based\n40\t0\t0\t1\t1\tTheory\n' \
     >"$tap_dir/cora/cora.content"
 printf '31336\t35\n35\t31336\n35\t40\n' >"$tap_dir/cora/cora.cites"
-run ridge graph "gcn:data=$tap_dir/cora" --json
-exits 0
+runs ridge graph "gcn:data=$tap_dir/cora" --json
 holds '.params == 4 * 16 + 16 * 2 and .macs == (5 + 7) * 16 + 3 * 16 * 2 + 7 * 2'
-run ridge verify "gcn:data=$tap_dir/cora" --no-tune
-exits 0
+runs ridge verify "gcn:data=$tap_dir/cora" --no-tune
 prints ' ok'
 echo 35 >>"$tap_dir/cora/cora.cites"
-run ridge graph "gcn:data=$tap_dir/cora"
-exits 2
-complains 'cora.cites:4: a line must name two papers'
-run ridge graph "gcn:data=$tap_dir/cora,dataset=pubmed"
-exits 2
-complains 'pubmed.content: No such file'
-run ridge graph gcn:data=
-exits 2
-complains 'data has no value'
+refuses 'cora.cites:4: a line must name two papers' ridge graph "gcn:data=$tap_dir/cora"
+refuses 'pubmed.content: No such file' ridge graph "gcn:data=$tap_dir/cora,dataset=pubmed"
+refuses 'data has no value' ridge graph gcn:data=
 
 # 10074.57 MMAC per sentence of 74 words in and out.
 run ridge graph nmt --batch 128 --json
@@ -198,14 +189,9 @@ holds '.params == 137078239'
 holds "$(near .macs 187.5133e9 1e-4)"
 holds "$(near .flops_model 3.753e11 1e-3)"
 holds "$(near .bytes_compulsory 1.175e9 5e-3)"
-run ridge graph faster_rcnn --batch 65
-exits 2
-complains 'batch is 65; it can be at most 64'
-run ridge graph mask_rcnn:proposals=2049
-exits 2
-complains 'proposals is 2049; it can be at most 2048'
-run ridge graph mask_rcnn:image=64,proposals=10,detections=5 --batch 3 --json
-exits 0
+refuses 'batch is 65; it can be at most 64' ridge graph faster_rcnn --batch 65
+refuses 'proposals is 2049; it can be at most 2048' ridge graph mask_rcnn:proposals=2049
+runs ridge graph mask_rcnn:image=64,proposals=10,detections=5 --batch 3 --json
 holds '.batch == 3'
 run ridge graph faster_rcnn:body=zf --json
 holds '.params == 59294751'
@@ -222,21 +208,15 @@ holds "$(near .flops_model 7.792e11 1e-3)"
 # One layer each: sizes of the lists, at both ends.
 run ridge graph gemm:list=performance,case=30 --json
 holds '.macs == 21504 * 21504 * 17408'
-run ridge graph gemm:list=performance,case=31
-exits 2
-complains 'cases 1 to 30'
+refuses 'cases 1 to 30' ridge graph gemm:list=performance,case=31
 run ridge graph gemm:list=performance,case=31 --precision i8 --json
 holds '.macs == 25600 * 25600 * 1024'
 run ridge graph gemm:list=performance,case=35 --precision i8 --json
 holds '.macs == 25600 * 25600 * 17408'
 run ridge graph gemm:list=performance,case=30 --precision i8 --json
 holds '.macs == 21504 * 21504 * 17408'
-run ridge graph gemm:list=performance,case=36 --precision i8
-exits 2
-complains 'cases 1 to 35'
-run ridge graph gemm:list=pressure,case=5
-exits 2
-complains '1 to 4'
+refuses 'cases 1 to 35' ridge graph gemm:list=performance,case=36 --precision i8
+refuses '1 to 4' ridge graph gemm:list=pressure,case=5
 run ridge graph gemm:m=3,n=5,k=7 --json
 holds '.flops_model == 210'
 run ridge graph gemm --batch 2
@@ -277,63 +257,46 @@ EOF
     holds "$(near '(.flops_model / .bytes_compulsory)' "$intensity" 1e-2)"
     holds '.note | test("^wanted .* made ")'
 done
-run ridge graph synnet:image=31
-exits 2
-complains 'image is 31'
+refuses 'image is 31' ridge graph synnet:image=31
 
 # What a parameter must be is said in its name, not in that of the node that fails first.
-refuses() { # MODEL PATTERN [OPTION...]
-    model=$1
-    pattern=$2
-    shift 2
-    run ridge graph "$model" "$@"
-    exits 2
-    complains "$pattern"
-}
-refuses mask_rcnn:image=1000 'image is 1000; it must be a multiple of 64'
-refuses mask_rcnn:image=64,proposals=2000 'proposals is 2000, but an image of this size has 1023 candidates'
-refuses mask_rcnn:image=64,proposals=1 'detections is 100; it can be at most 81'
-refuses faster_rcnn:height=10,width=10 'proposals is 300, but an image of this size has 9 candidates'
-refuses faster_rcnn:proposals=4 'proposals is 4; it must be at least 5'
-refuses bert_large:tokens=513 'tokens is 513; it can be at most 512'
-refuses bert_base:tokens=1024 'tokens is 1024; it can be at most 512'
-refuses dien:history=1 'history is 1; it must be at least 2'
-refuses crnn:width=101 'width is 101; it must be a multiple of 4'
-refuses cpn:height=1 'height is 1; it must be at least 2'
-refuses resnet50:image=2 'image is 2; it must be at least 3'
-refuses nmt:beam=33 'beam is 33; it can be at most 32'
+refuses 'image is 1000; it must be a multiple of 64' ridge graph mask_rcnn:image=1000
+refuses 'proposals is 2000, but an image of this size has 1023 candidates' ridge graph mask_rcnn:image=64,proposals=2000
+refuses 'detections is 100; it can be at most 81' ridge graph mask_rcnn:image=64,proposals=1
+refuses 'proposals is 300, but an image of this size has 9 candidates' ridge graph faster_rcnn:height=10,width=10
+refuses 'proposals is 4; it must be at least 5' ridge graph faster_rcnn:proposals=4
+refuses 'tokens is 513; it can be at most 512' ridge graph bert_large:tokens=513
+refuses 'tokens is 1024; it can be at most 512' ridge graph bert_base:tokens=1024
+refuses 'history is 1; it must be at least 2' ridge graph dien:history=1
+refuses 'width is 101; it must be a multiple of 4' ridge graph crnn:width=101
+refuses 'height is 1; it must be at least 2' ridge graph cpn:height=1
+refuses 'image is 2; it must be at least 3' ridge graph resnet50:image=2
+refuses 'beam is 33; it can be at most 32' ridge graph nmt:beam=33
 for fits in bert_base:tokens=512 dien:history=2 cpn:height=2 resnet50:image=3 crnn:width=4 \
     mask_rcnn:image=64 faster_rcnn:height=10,width=10,proposals=9; do
-    run ridge graph "$fits"
-    exits 0
+    runs ridge graph "$fits"
 done
 # What has no effect is refused.
-refuses gemm:list=performance,m=7 'm=7 has no effect with list=performance'
-refuses gemm:list=pressure,case=2,k=7 'k=7 has no effect with list=pressure'
-refuses gemm:case=2 'case=2 has no effect with list=own'
-refuses synnet:form=published,intensity=9 'intensity=9 has no effect with form=published'
-refuses synnet:form=published3c,image=224 'image=224 has no effect with form=published3c'
-refuses norm:radius=3 'radius=3 has no effect with kind=batch'
-run ridge graph norm:kind=lrn,radius=3
-exits 0
-refuses resnet50 'precision "i8": the graph of resnet50 is not built in it$' --precision i8
-refuses resnet50 'precision "bf16": .* but in f32; compilation for a device narrows it' \
-    --precision bf16
-run ridge graph resnet50 --precision f32
-exits 0
-run ridge export resnet50 --precision i8 --output "$tap_dir/i8.onnx"
-exits 2
-complains 'the graph of resnet50 is not built in it'
-refuses no_such_file.onnx 'the graph of no_such_file.onnx is not built in it$' --precision f16
+refuses 'm=7 has no effect with list=performance' ridge graph gemm:list=performance,m=7
+refuses 'k=7 has no effect with list=pressure' ridge graph gemm:list=pressure,case=2,k=7
+refuses 'case=2 has no effect with list=own' ridge graph gemm:case=2
+refuses 'intensity=9 has no effect with form=published' ridge graph synnet:form=published,intensity=9
+refuses 'image=224 has no effect with form=published3c' ridge graph synnet:form=published3c,image=224
+refuses 'radius=3 has no effect with kind=batch' ridge graph norm:radius=3
+runs ridge graph norm:kind=lrn,radius=3
+refuses 'precision "i8": the graph of resnet50 is not built in it$' ridge graph resnet50 --precision i8
+refuses 'precision "bf16": .* but in f32; compilation for a device narrows it' ridge graph resnet50 --precision bf16
+runs ridge graph resnet50 --precision f32
+refuses 'the graph of resnet50 is not built in it' ridge export resnet50 --precision i8 --output "$tap_dir/i8.onnx"
+refuses 'the graph of no_such_file.onnx is not built in it$' ridge graph no_such_file.onnx --precision f16
 # An unknown name is an unknown name first.
-refuses resnt50 'did you mean "resnet50"' --precision bf16
+refuses 'did you mean "resnet50"' ridge graph resnt50 --precision bf16
 # All choices are named.
-refuses ssd300_resnet50:depth=7 'depth="7" is none of 18, 34, 50, 101, 152$'
-refuses resnet50:version=2 'version="2" is none of 1, 1.5$'
+refuses 'depth="7" is none of 18, 34, 50, 101, 152$' ridge graph ssd300_resnet50:depth=7
+refuses 'version="2" is none of 1, 1.5$' ridge graph resnet50:version=2
 
 # The text is the same whenever it is printed, and a line per node.
-run ridge graph ncf
-exits 0
+runs ridge graph ncf
 cp "$output" "$tap_dir/first"
 prints '^# ncf: batch 256, [0-9]+ nodes'
 run ridge graph ncf
@@ -341,30 +304,19 @@ check "the same text again" cmp "$output" "$tap_dir/first"
 run ridge graph ncf -b 1
 check "another batch gives another text" test "$(cksum <"$output")" != "$(cksum <"$tap_dir/first")"
 
-run ridge graph ncf --dot
-exits 0
+runs ridge graph ncf --dot
 prints '^digraph "ncf'
 prints '^}$'
 check "braces and quotes of the dot file are paired" awk '
     { quotes += gsub(/"/, "") ; opened += gsub(/{/, ""); closed += gsub(/}/, "") }
     END { exit !(quotes % 2 == 0 && opened == closed) }' "$output"
 
-run ridge graph
-exits 2
-complains 'usage: ridge graph MODEL'
+refuses 'usage: ridge graph MODEL' ridge graph
 run ridge graph ncf resnet50
 exits 2
-run ridge graph resnt50
-exits 2
-complains 'did you mean "resnet50"'
-run ridge graph resnet50:version=7
-exits 2
-complains 'version'
-run ridge graph resnet50 --batch -1
-exits 2
-complains 'batch'
-run ridge graph no_such_file.onnx
-exits 2
-complains 'no_such_file.onnx'
+refuses 'did you mean "resnet50"' ridge graph resnt50
+refuses 'version' ridge graph resnet50:version=7
+refuses 'batch' ridge graph resnet50 --batch -1
+refuses 'no_such_file.onnx' ridge graph no_such_file.onnx
 
 finish

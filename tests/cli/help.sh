@@ -6,15 +6,13 @@
 run ridge help
 commands=$(sed -n 's/^  \([a-z]*\)  .*/\1/p' "$output")
 
-run ridge help --man
-exits 0
+runs ridge help --man
 cp "$output" "$tap_dir/ridge.1"
 for command in $commands; do
     check "the man page has $command" grep -q "^.SS \"ridge $command\"" "$tap_dir/ridge.1"
 done
 if command -v groff >/dev/null; then
-    run groff -man -ww -Tascii -P-cbou "$tap_dir/ridge.1"
-    exits 0
+    runs groff -man -ww -Tascii -P-cbou "$tap_dir/ridge.1"
     check "groff has nothing to warn of" test ! -s "$errors"
     prints 'EXIT STATUS'
     prints 'samples_min'
@@ -22,15 +20,13 @@ else
     echo "# groff is not here: the man page is not formatted"
 fi
 
-run ridge help --markdown
-exits 0
+runs ridge help --markdown
 for command in $commands; do
     check "the reference has $command" grep -q "^## ridge $command\$" "$output"
 done
 prints '^### \[\[workload\]\]'
 
-run ridge help --completion bash
-exits 0
+runs ridge help --completion bash
 cp "$output" "$tap_dir/ridge.bash"
 # Prints what bash offers for a command line whose last word is being written.
 cat >"$tap_dir/offer" <<'END'
@@ -79,9 +75,7 @@ offers resnet50-2 "$ridge" history -d "$tap_dir/made.db" res
 offers box "$ridge" history --db "$tap_dir/made.db" --host ''
 run bash "$tap_dir/offer" "$tap_dir/ridge.bash" "$ridge" compare --db "$tap_dir/absent.db" ''
 check "no database: nothing is offered and nothing is said" test -z "$(cat "$output" "$errors")"
-run ridge help --words pionts
-exits 2
-complains 'did you mean "points"'
+refuses 'did you mean "points"' ridge help --words pionts
 
 run bash "$tap_dir/offer" "$tap_dir/ridge.bash" ridge plan zzz
 check "nothing is offered for a word that fits nothing" test -z "$(cat "$output")"
@@ -91,8 +85,7 @@ done
 check "bash finds no mistake in it" bash -n "$tap_dir/ridge.bash"
 
 for shell in zsh fish; do
-    run ridge help --completion $shell
-    exits 0
+    runs ridge help --completion $shell
     prints 'resnet50'
     cp "$output" "$tap_dir/ridge.$shell"
     if command -v $shell >/dev/null; then
@@ -100,14 +93,10 @@ for shell in zsh fish; do
     fi
 done
 
-run ridge help --completion bsh
-exits 2
-complains 'did you mean "bash"'
+refuses 'did you mean "bash"' ridge help --completion bsh
 prints_nothing
 
-run ridge help --completion
-exits 2
-complains 'needs a value'
+refuses 'needs a value' ridge help --completion
 
 # Every workload has a page, and the numbers of its graph follow it.
 missing=""
@@ -119,31 +108,22 @@ check "every page has a task" sh -c '! grep -L "Task[.:]" docs/workloads/*.md | 
 check "every page names its input" sh -c '! grep -LE "Inputs?[,.: ]" docs/workloads/*.md | grep .'
 check "every page says what AI Matrix measured" \
     sh -c '! grep -L "What AI Matrix measured" docs/workloads/*.md | grep .'
-run ridge help resnet50
-exits 0
+runs ridge help resnet50
 prints '^# resnet50'
 prints '25557032'
 prints '`version=1`'
 
 # With parameters: the numbers are those of the model that is meant.
-run ridge help nmt:beam=10
-exits 0
+runs ridge help nmt:beam=10
 prints '^# nmt'
-run ridge help resnet50:image=32
-exits 0
+runs ridge help resnet50:image=32
 prints '^\| 1 \| 25557032 \| 0\.0[0-9]* '
 run ridge help resnet50:image=2
 exits 2
 prints_nothing
-run ridge help resnet5
-exits 2
-complains '"resnet5" is neither a command nor a workload, did you mean "resnet50"'
-run ridge help verfy
-exits 2
-complains 'did you mean "verify"'
+refuses '"resnet5" is neither a command nor a workload, did you mean "resnet50"' ridge help resnet5
+refuses 'did you mean "verify"' ridge help verfy
 
-run ridge help run plan
-exits 2
-complains 'one word too many'
+refuses 'one word too many' ridge help run plan
 
 finish

@@ -15,8 +15,7 @@ made_point "$db" 12 ncf 2 threads=1
 made_run "$db" 13 abcd-13
 made_point "$db" 13 resnet50 50 status=wrong
 
-run ridge history resnet50 --db "$db"
-exits 0
+runs ridge history resnet50 --db "$db"
 prints '13 runs, 12 good, 1 change of level'
 prints 'level 10\.0[0-9] ms -> 11\.0[0-9] ms: \+(9\.[5-9]|10\.[0-5]) %'
 prints '^2026-01-08 .* ms +- \|.*o'
@@ -24,8 +23,7 @@ prints 'wrong: made wrong valid'
 check "the change stands before run 8" \
     awk '/level .* -> / { seen = NR } /^2026-01-08/ { exit NR != seen + 1 }' "$output"
 
-run ridge history resnet50 --db "$db" --json
-exits 0
+runs ridge history resnet50 --db "$db" --json
 holds '.changes | length == 1 and .[0].uuid == "abcd-8" and (.[0].ratio - 1.1 | fabs) < 0.01'
 holds '.runs | length == 13 and (.[0].median - 0.010 | fabs) < 0.0002 and .[12].status == "wrong"'
 run ridge history resnet50 --db "$db" --last 3
@@ -33,17 +31,13 @@ check "only the last runs are drawn" test "$(grep -c '^2026' "$output")" = 3
 
 # Under six runs what is there is drawn; only changes of level are not judged. A word for several
 # points draws each of them.
-run ridge history ncf --db "$db"
-exits 0
+runs ridge history ncf --db "$db"
 prints '^ncf batch=8 threads=2$'
 prints '^ncf batch=8 threads=1$'
 check "both are drawn" test "$(grep -c '^2026-01-12 .* ms .*|.*o' "$output")" = 2
-run ridge history ncf --db "$db" --json
-exits 2
-complains '^ncf-1 '
+refuses '^ncf-1 ' ridge history ncf --db "$db" --json
 complains 'name one by its id'
-run ridge history ncf-1 --db "$db"
-exits 0
+runs ridge history ncf-1 --db "$db"
 prints ': 1 run, 1 good, changes of level are not judged'
 prints '^2026-01-12 .* ms .*\|.*o'
 prints 'Under 6 good runs'
@@ -61,12 +55,10 @@ for run in 1 2 3 4 5; do
     made_run "$few" $run "few-$run"
     made_point "$few" $run gemm "$((run + 9))"
 done
-run ridge history gemm --db "$few"
-exits 0
+runs ridge history gemm --db "$few"
 prints '5 runs, 5 good, changes of level are not judged'
 check "five runs are five lines of the chart" test "$(grep -c '^2026-01-0[1-5] .*|.*o' "$output")" = 5
-run ridge history --db "$db"
-exits 0
+runs ridge history --db "$db"
 prints '^resnet50-2 +13 runs +resnet50 batch=8 threads=2'
 run ridge history --db "$db" --json
 holds 'length == 3'
@@ -93,8 +85,7 @@ for run in 21 22 23; do
     made_run "$db" $run "efef-$run" host=second
     made_point "$db" $run resnet50 30
 done
-run ridge history resnet50 --db "$db"
-exits 0
+runs ridge history resnet50 --db "$db"
 complains 'runs of second only; --host shows those of 1 other machine'
 prints 'on second: 3 runs, 3 good'
 run ridge history resnet50 --db "$db" --host box --json
@@ -103,9 +94,7 @@ run ridge history --db "$db"
 prints '^resnet50-2 +16 runs on +2 machines +resnet50'
 prints '^ncf-1 +1 runs on +1 machine +ncf'
 
-run ridge history nothing --db "$db"
-exits 2
-complains 'no point "nothing"'
+refuses 'no point "nothing"' ridge history nothing --db "$db"
 run ridge history resnet50 --host elsewhere --db "$db"
 exits 2
 run ridge history resnet50 --db "$tap_dir/absent.db"

@@ -3,8 +3,7 @@
 # The catalogues are the folders of the tree.
 . tests/lib/tap.sh
 
-run ridge list --json
-exits 0
+runs ridge list --json
 holds 'map(has("name", "domain", "task", "precision", "modes")?) | length > 0'
 holds 'all(.[]; (.name and .domain and .task and (.precision | length > 0) and (.modes | length > 0)))'
 holds 'map(.name) | contains(["resnet50", "bert_large", "wide_deep", "ncf"])'
@@ -21,32 +20,27 @@ run ridge paper --json
 jq '[.. | objects | select(.workload) | [.workload, .batch]] | sort' "$output" >"$tap_dir/paper"
 check "rows of Table I are those of the paper" cmp "$tap_dir/catalogue" "$tap_dir/paper"
 
-run ridge list
-exits 0
+runs ridge list
 prints '^resnet50 +vision +1 +32 '
 prints '^vgg16 +vision +1 +- '
 
-run ridge list ops --json
-exits 0
+runs ridge list ops --json
 holds 'length == (map(.domain + "." + .name) | unique | length)'
 holds 'all(.[]; .cases > 0)'
 jq length "$output" >"$tap_dir/ops"
 find engine/ops -maxdepth 1 -name '*.c' | wc -l >"$tap_dir/op_files"
 check "one operator per file" test "$(cat "$tap_dir/ops")" -eq "$(cat "$tap_dir/op_files")"
 
-run ridge list kernels --json
-exits 0
+runs ridge list kernels --json
 holds 'map(.name) | length == (unique | length)'
 holds '.[-1].provider == "reference"'
 holds 'all(.[:-1][]; .ops | length > 0)'
 
-run ridge list plugins --json
-exits 0
+runs ridge list plugins --json
 holds 'all(.[]; .name and ((.state == "loaded" and .version) or .reason))'
 
 for what in workloads suites ops kernels plugins; do
-    run ridge list "$what"
-    exits 0
+    runs ridge list "$what"
 done
 
 run ridge list suites --json
@@ -64,25 +58,19 @@ made_point "$db" 1 ncf 2 verdict=invalid
 made_point "$db" 2 resnet50 10 status=failed
 sqlite3 "$db" "UPDATE run SET planned = 2 WHERE id = 1; UPDATE run SET planned = 0 WHERE id = 3;
     INSERT INTO baseline VALUES ('release', 'aaaa1111-0000', '', '2026-01-01')"
-run ridge list runs --db "$db"
-exits 0
+runs ridge list runs --db "$db"
 prints '^aaaa1111  2026-01-01 00:00  box +c0ffeeb1  first  release +1 ok, 1 invalid +finished$'
 prints '^bbbb2222 .* other .* 0 ok, 1 failed +finished, INVALID: the governor changed$'
 prints '^cccc3333 .* ceilings only +finished$'
 check "the latest comes first" sh -c 'sed -n 2p "$0" | grep -q ^cccc3333' "$output"
-run ridge list runs --db "$db" --json
-exits 0
+runs ridge list runs --db "$db" --json
 holds 'length == 3 and .[2].tag == "first" and .[2].baselines == "release" and .[1].host == "other"'
 # A run of ceilings alone is not what latest means.
 run ridge compare first latest --db "$db"
 prints '^HEAD bbbb2222'
-run ridge list runs --db "$tap_dir/absent.db"
-exits 2
-complains 'absent.db'
+refuses 'absent.db' ridge list runs --db "$tap_dir/absent.db"
 
-run ridge list gpus
-exits 2
-complains '"gpus"'
+refuses '"gpus"' ridge list gpus
 prints_nothing
 
 finish

@@ -31,22 +31,18 @@ prints 'nccl is required and not there'
 
 # ---- operations ----
 sizes="--from 64 --to 262144 --factor 64 --block 1 --blocks 2"
-# shellcheck disable=SC2086
 run ridge bench collectives -b nccl -n 3 --operation all $sizes --json
 exits 0
 holds '[.. | objects | select(has("wrong")) | .wrong] | length > 20 and all(. == 0 or . == null)'
 holds '[.. | objects | .algorithm? // empty] | unique - ["copy"] == ["library"]'
 holds '.backends == [{name: "nccl", library: .backends[0].library}] and (.backends[0].library | startswith("2."))'
-# shellcheck disable=SC2086
 run ridge bench collectives -b shm,nccl -n 2 $sizes --turns 1
 exits 0
-# shellcheck disable=SC2086
 run ridge bench collectives -b nccl -n 1 $sizes
 exits 0
 run env RIDGE_HOST_GPUS=1 "$RIDGE" bench collectives -b nccl -n 2 --to 64
 exits 5
 complains 'rank 1 takes a GPU of its own: cuda:1: there is 1 cuda device'
-# shellcheck disable=SC2086
 run env RIDGE_HOST_GPUS=1 RIDGE_NCCL_SHARE=1 "$RIDGE" bench collectives -b nccl -n 2 --operation all $sizes
 exits 0
 
@@ -55,11 +51,9 @@ for launcher in mpirun.openmpi mpirun.mpich; do
     command -v "$launcher" >/dev/null || continue
     options=
     [ "$launcher" = mpirun.openmpi ] && options="--allow-run-as-root --oversubscribe"
-    # shellcheck disable=SC2086
     run "$launcher" $options -n 2 "$RIDGE" bench collectives -b nccl --operation all $sizes --json
     exits 0
     holds '[.. | objects | select(has("wrong")) | .wrong] | length > 20 and all(. == 0 or . == null)'
-    # shellcheck disable=SC2086
     run env RIDGE_FAKE_NCCL=ncclAllReduce:9:2:1 "$launcher" $options -n 2 "$RIDGE" bench collectives -b nccl $sizes
     check "a failure ends all of them" test "$code" != 0
     check "and is named" grep -q 'rank 1: ncclAllReduce: unhandled system error' "$output" "$errors"
@@ -69,13 +63,11 @@ done
 same_as_one ncf 3 16 --backend nccl
 same_as_one ncf:embedding=gather 2 16 --backend nccl --tables split --moments split
 same_as_one wide_deep 2 16 --backend nccl --no-overlap
-# shellcheck disable=SC2086
 run ridge scale ncf $quick --tiny -n 2 --backend nccl --steps 3 --db "$tap_dir/one.db" --json
 exits 0
 holds '.backend == "nccl" and (.library | startswith("2."))'
 run sqlite3 "$tap_dir/one.db" "SELECT DISTINCT key FROM run_fact WHERE category = 'library'"
 prints 'libnccl.so.2'
-# shellcheck disable=SC2086
 run ridge scale ncf $quick --tiny -n 2 --backend nccl --algorithm ring
 exits 5
 complains 'nccl has whole operations alone and no messages for ring'
@@ -90,12 +82,10 @@ if command -v mpirun.openmpi >/dev/null || command -v mpirun.mpich >/dev/null; t
 fi
 
 # ---- failures ----
-# shellcheck disable=SC2086
 run env RIDGE_FAKE_NCCL=ncclAllReduce:30:2:1 "$RIDGE" scale ncf $quick --tiny -n 3 --backend nccl --steps 1000
 exits 2
 complains 'rank 1: ncclAllReduce: unhandled system error'
 trouble() { # SIGNAL MESSAGE
-    # shellcheck disable=SC2086
     "$RIDGE" scale ncf $quick --tiny -n 3 --backend nccl --steps 100000000 --deadline 1 --db "$tap_dir/trouble.db" \
         >"$output" 2>"$errors" </dev/null &
     leader=$!

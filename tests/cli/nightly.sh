@@ -57,8 +57,7 @@ if [ -f "$model" ]; then
     done
     printf 'rounds = 6\n[ceilings]\nmeasure = false\n[defaults]\nthreads = 1\nproviders = "sample"\n[[workload]]\npath = "%s"\n' "$model" >plug.toml
     summary=$tap_dir/summary
-    run env RIDGE_BASELINE=plug RIDGE_SUITE=plug.toml RIDGE_PLUGIN_PATH="$tap_dir/plug10000" RIDGE_NIGHT=p1 "$root/tools/nightly.sh"
-    exits 0
+    runs env RIDGE_BASELINE=plug RIDGE_SUITE=plug.toml RIDGE_PLUGIN_PATH="$tap_dir/plug10000" RIDGE_NIGHT=p1 "$root/tools/nightly.sh"
     run env RIDGE_BASELINE=plug RIDGE_SUITE=plug.toml RIDGE_PLUGIN_PATH="$tap_dir/plug80000" RIDGE_NIGHT=p2 GITHUB_ACTIONS=true \
         GITHUB_STEP_SUMMARY="$summary" "$root/tools/nightly.sh"
     exits 1
@@ -70,9 +69,7 @@ run env RIDGE_NIGHT=fails "$root/tools/nightly.sh"
 exits 3
 run env RIDGE_SUITE=no_such_suite "$root/tools/nightly.sh"
 exits 2
-run env RIDGE_MODE=days "$root/tools/nightly.sh"
-exits 2
-complains 'turns or nights'
+refuses 'turns or nights' env RIDGE_MODE=days "$root/tools/nightly.sh"
 
 # ---- night by night ----
 export RIDGE_DB="$tap_dir/nightly.db" RIDGE_MODE=nights

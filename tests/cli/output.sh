@@ -20,10 +20,8 @@ mkfifo "$pipe"
 for target in $device "$pipe" "$tap_dir"; do
     for command in "export ncf -b 1 -o" "export --format json --db $db -o" "export --format csv --db $db -o" \
         "compare latest~1 latest --db $db --json --output" "run gemm:m=64,n=64,k=64 --no-report --db $db --cache"; do
-        # shellcheck disable=SC2086
-        run timeout 60 "$RIDGE" $command "$target"
-        exits 2
-        complains 'is a (device|pipe|folder); only a regular file is written or replaced'
+        refuses 'is a (device|pipe|folder); only a regular file is written or replaced' \
+            timeout 60 "$RIDGE" $command "$target"
     done
 done
 [ "$device" ] && check "the device is one still" test -c "$device"
@@ -33,8 +31,7 @@ check "the pipe is one still" test -p "$pipe"
 run timeout 20 "$RIDGE" run gemm:m=64,n=64,k=64 --db "$db" --cache /dev/zero
 exits 2
 ln -s /dev/zero "$tap_dir/zeros"
-run timeout 20 env RIDGE_CACHE="$tap_dir/zeros" "$RIDGE" explain gemm:m=64,n=64,k=64
-exits 0
+runs timeout 20 env RIDGE_CACHE="$tap_dir/zeros" "$RIDGE" explain gemm:m=64,n=64,k=64
 check "the link is one still" test -c "$tap_dir/zeros"
 
 # A limit on the size of files stands for a full disk: the old file stays whole.
@@ -42,14 +39,11 @@ mkdir "$tap_dir/full"
 old=$tap_dir/full/old
 echo "what was there" >"$old"
 for command in "export ncf -b 1 -o" "export --format json --db $db -o"; do
-    run sh -c "ulimit -f 2; exec $RIDGE $command $old"
-    exits 2
-    complains 'old: .*(cannot|could not) be written'
+    refuses 'old: .*(cannot|could not) be written' sh -c "ulimit -f 2; exec $RIDGE $command $old"
     check "the old file is whole" grep -qx 'what was there' "$old"
     alone "$tap_dir/full" "old "
 done
-run ridge export ncf:embedding=gather -b 1 --external -o "$tap_dir/full/m.onnx"
-exits 0
+runs ridge export ncf:embedding=gather -b 1 --external -o "$tap_dir/full/m.onnx"
 cp "$tap_dir/full/m.onnx" "$tap_dir/m.onnx"
 cp "$tap_dir/full/m.onnx.data" "$tap_dir/m.data"
 run sh -c "ulimit -f 40; exec $RIDGE export ncf -b 1 --external -o $tap_dir/full/m.onnx"
@@ -64,34 +58,28 @@ for after in 0.02 0.05 0.1 0.2; do
     check "after a kill at $after s the model is whole" \
         "$RIDGE" graph "$tap_dir/full/m.onnx" --json
 done
-run ridge export ncf -b 1 -o "$tap_dir/full/m.onnx"
-exits 0
+runs ridge export ncf -b 1 -o "$tap_dir/full/m.onnx"
 alone "$tap_dir/full" "m.onnx m.onnx.data old "
 
 # Links stay, permissions stay; standard output is where it was.
 mkdir "$tap_dir/far"
 ln -s far/real.json "$tap_dir/link.json"
-run ridge export --format json --db "$db" -o "$tap_dir/link.json"
-exits 0
+runs ridge export --format json --db "$db" -o "$tap_dir/link.json"
 check "the link is one still" test -L "$tap_dir/link.json"
 check "its file was written" jq -e . "$tap_dir/far/real.json"
 chmod 604 "$tap_dir/far/real.json"
-run ridge export --format csv --db "$db" -o "$tap_dir/link.json"
-exits 0
+runs ridge export --format csv --db "$db" -o "$tap_dir/link.json"
 check "permissions stay" test "$(stat -c %a "$tap_dir/far/real.json")" = 604
 alone "$tap_dir/far" "real.json "
 for word in - /dev/stdout; do
-    run ridge export --format json --db "$db" -o "$word"
-    exits 0
+    runs ridge export --format json --db "$db" -o "$word"
     holds 'length > 0'
 done
 mkdir "$tap_dir/closed"
 echo old >"$tap_dir/closed/file"
 chmod 444 "$tap_dir/closed/file"
 if [ "$(id -u)" != 0 ]; then
-    run ridge export --format csv --db "$db" -o "$tap_dir/closed/file"
-    exits 2
-    complains 'Permission denied'
+    refuses 'Permission denied' ridge export --format csv --db "$db" -o "$tap_dir/closed/file"
 fi
 
 finish

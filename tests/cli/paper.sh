@@ -3,13 +3,11 @@
 # What is built here must cost what the configuration named for its row of Table I costs.
 . tests/lib/tap.sh
 
-run ridge paper
-exits 0
+runs ridge paper
 prints '^ResNet-50 +32 +2\.14e\+11 +2\.4[0-9]+e\+11 '
 prints '^NCF +256 '
 prints 'Winograd'
-run ridge paper --json
-exits 0
+runs ridge paper --json
 holds 'length == 17 and ([.[] | select(.built)] | length) >= 4'
 holds 'all(.[]; .paper.intensity > 0 and (.explanation | length) > 10)'
 holds 'all(.[] | select(.built); (.ours.flops / .analytic_flops - 1 | fabs) < 0.02)'

@@ -7,36 +7,23 @@ quick="--seconds 0.02 --samples 3 --quiet --no-ceilings --no-report"
 
 # Each of these once computed ncf with the reference and called it ok.
 for command in run plan explain verify infer 'run --on-request'; do
-    # shellcheck disable=SC2086
-    run ridge $command ncf --providers bogus
-    exits 2
-    complains 'provider "bogus" is not known.*native, reference, .*onednn'
+    refuses 'provider "bogus" is not known.*native, reference, .*onednn' ridge $command ncf --providers bogus
 done
-run ridge run --interleave "$RIDGE" "$RIDGE" ncf --providers bogus
-exits 2
-complains 'provider "bogus" is not known'
-run ridge plan ncf --providers native,nativ
-exits 2
-complains 'provider "nativ" is not known, did you mean "native"'
-run ridge explain ncf --providers ' , '
-exits 2
-complains 'names no provider'
+refuses 'provider "bogus" is not known' ridge run --interleave "$RIDGE" "$RIDGE" ncf --providers bogus
+refuses 'provider "nativ" is not known, did you mean "native"' ridge plan ncf --providers native,nativ
+refuses 'names no provider' ridge explain ncf --providers ' , '
 
 suite=$tap_dir/suite.toml
 printf '[[workload]]\nname = "ncf"\nproviders = ["native", "opneblas"]\n' >"$suite"
-run ridge plan "$suite"
-exits 2
-complains 'suite.toml:3: workload.providers: provider "opneblas" is not known, did you mean "openblas"'
+refuses 'suite.toml:3: workload.providers: provider "opneblas" is not known, did you mean "openblas"' \
+    ridge plan "$suite"
 printf '[defaults]\nproviders = "bogus"\n[[workload]]\nname = "ncf"\n' >"$suite"
-run ridge run "$suite"
-exits 2
-complains 'suite.toml:2: defaults.providers: provider "bogus" is not known'
+refuses 'suite.toml:2: defaults.providers: provider "bogus" is not known' ridge run "$suite"
 
 # Known, but left out of this build: the point is skipped with the reason, and the exit code is 5.
 absent=$(sed -n 's/^ABSENT("\([a-z]*\)".*/\1/p' "$build/gen/absent_plugins.inc" |
     while read -r name; do [ -d "engine/kernels/$name" ] && echo "$name"; done | head -1)
 if [ -n "$absent" ]; then
-    # shellcheck disable=SC2086
     run ridge run ncf $quick --no-db --providers "$absent"
     exits 5
     prints "skipped: provider \"$absent\" is not in this build: "
@@ -55,7 +42,6 @@ complains 'provider "broken" cannot be used here: '
 # Steps on the reference: in the row, in the database, on the page, and as exit code 3.
 check "the model is written" "$build/tests/unit/test_onnx_semantics" --write "$tap_dir"
 db=$tap_dir/r.db
-# shellcheck disable=SC2086
 run ridge run "$tap_dir/det.onnx" $quick --db "$db"
 exits 3
 prints 'note: 1 of 2 steps with [0-9.]+ % of their time ran on the reference kernel \(Det\)'
@@ -64,20 +50,16 @@ check "the database counts them" test "$(sqlite3 "$db" \
     "SELECT group_concat(value > 0) FROM metric WHERE name IN ('reference_steps', 'reference_time_share')")" = 1,1
 run ridge report latest --db "$db" -o "$tap_dir/page"
 check "the page says so" grep -q '1 of [0-9]* steps with [0-9.]* % of their time ran on the reference kernel (Det)' "$tap_dir/page/index.html"
-# shellcheck disable=SC2086
 run ridge run "$tap_dir/det.onnx" $quick --no-db --json
 exits 3
 holds '.[0].reference_steps == 1 and .[0].reference_time_share > 0 and (.[0].notes | any(test("Det")))'
-# shellcheck disable=SC2086
 run ridge run "$tap_dir/det.onnx" $quick --no-db --no-layers
 exits 3
 prints 'note: 1 of 2 steps ran on the reference kernel'
 # Asked for, it is no failure (4: a disturbed machine).
-# shellcheck disable=SC2086
 run ridge run "$tap_dir/det.onnx" $quick --no-db --providers native,reference
 [ "$code" = 0 ] || [ "$code" = 4 ]
 tap_result $? "$tap_what: exit code 0 or 4"
-# shellcheck disable=SC2086
 run ridge run ncf $quick --no-db --providers native --json
 holds '.[0].reference_steps == 0 and .[0].reference_time_share == 0 and (.[0].notes | any(test("reference kernel")) | not)'
 finish

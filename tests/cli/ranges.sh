@@ -5,27 +5,19 @@
 for words in "explain ncf" "verify ncf" "infer tests/none.onnx" "run ncf" "plan ncf"; do
     for option in "-t 100000" "-t 0" "-t -1" "-b 0" "-b -1" "-b 99999999999" "--max-error -1" "--max-error 2"; do
         case "$words $option" in "plan "*--max-error*) continue ;; esac
-        # shellcheck disable=SC2086
-        run ridge $words $option
-        exits 2
-        complains ' 1(e-12)? to (65536|1000000000|1|1e\+09)'
+        refuses ' 1(e-12)? to (65536|1000000000|1|1e\+09)' ridge $words $option
         prints_nothing
     done
 done
 for words in "graph ncf -b" "import tests/none.onnx -b" "export ncf -o none.onnx -b" "peaks -t" "history --last" \
     "plot roofline --result" "run --interleave a b ncf --repeat"; do
     for number in 0 -1 99999999999 x; do
-        # shellcheck disable=SC2086
-        run ridge $words $number
-        exits 2
-        complains 'needs (a value from 1 to [0-9]+|an integer), got'
+        refuses 'needs (a value from 1 to [0-9]+|an integer), got' ridge $words $number
         prints_nothing
     done
 done
 for option in --limit --detect; do
-    run ridge compare a b $option -1
-    exits 2
-    complains "$option needs a value from 0 to 1000, got \"-1\""
+    refuses "$option needs a value from 0 to 1000, got \"-1\"" ridge compare a b $option -1
 done
 
 # Each name once.

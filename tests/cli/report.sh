@@ -7,8 +7,7 @@ page() { # what, knobs...
     which=$1
     shift
     env "$@" tests/lib/sample_db.sh "$tap_dir/$which.db"
-    run ridge report --db "$tap_dir/$which.db" --output "$tap_dir/$which"
-    exits 0
+    runs ridge report --db "$tap_dir/$which.db" --output "$tap_dir/$which"
     html=$tap_dir/$which/index.html
 }
 
@@ -27,7 +26,6 @@ drawn() {
 # Every element is closed in order, every attribute is quoted, every id is there once and every
 # reference inside the page has its target. Stricter than browsers are.
 strict() {
-    # shellcheck disable=SC2317
     perl - "$html" <<'EOF'
 use strict; use warnings;
 local $/; open my $f, '<', $ARGV[0] or die; my $t = <$f>;
@@ -142,8 +140,7 @@ sqlite3 "$tap_dir/visits.db" "
     UPDATE op SET provider = 'reference' WHERE result = 3002 AND idx IN (3, 4);
     UPDATE metric SET formula = 'note: 2 samples <are> set apart' WHERE result = 3002 AND op IS NULL
         AND name = 'time_s'"
-run env PATH="$tap_dir/empty" "$RIDGE" report --db "$tap_dir/visits.db" --output "$tap_dir/visits"
-exits 0
+runs env PATH="$tap_dir/empty" "$RIDGE" report --db "$tap_dir/visits.db" --output "$tap_dir/visits"
 which=visits html=$tap_dir/visits/index.html
 check "visits: well-formed" strict
 has "a strip with the median of each visit" \
@@ -182,8 +179,7 @@ if drawn; then
             WHERE o.result = 3001 AND o.op IS NULL AND o.name = metric.name AND o.source = metric.source)
         WHERE result BETWEEN 3001 AND 3101 AND op IS NULL AND name IN ('time_s', 'flops', 'bytes_compulsory')
             AND value IS NOT NULL"
-    run ridge plot roofline --db "$tap_dir/crowd.db" --output "$tap_dir/crowd"
-    exits 0
+    runs ridge plot roofline --db "$tap_dir/crowd.db" --output "$tap_dir/crowd"
     check "crowd: numbers beside the points and in the legend" test \
         "$(grep -cE "^set label '[1-5]' at" "$tap_dir/crowd/roofline.gp")" -eq 10
     check "crowd: the names are in the legend, once" test \
@@ -220,8 +216,7 @@ check "many: a row each" test "$(grep -c '<tr id="p[0-9]*"><th scope="row"' "$ht
 
 tests/lib/sample_db.sh "$tap_dir/above.db"
 sqlite3 "$tap_dir/above.db" "UPDATE metric SET value = value / 100 WHERE result = 3002 AND op = 0 AND name = 'time_s'"
-run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
-exits 0
+runs ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
 which=above html=$tap_dir/above/index.html
 has "a point above its roof is an error" 'COUNTING ERROR: 0 workloads and 1 step lie'
 has "and is shown below the offenders" '<tr class="bad" id="s3002-0"><td data-label="Step" data-sort="0"'
@@ -229,28 +224,24 @@ has "and is shown below the offenders" '<tr class="bad" id="s3002-0"><td data-la
 sqlite3 "$tap_dir/above.db" "UPDATE result SET status = 'wrong', verify_error = 0.3,
     reason = 'relative error 0.3 is above 0.001' WHERE id = 3004;
     UPDATE run SET verdict = 'invalid', reason = 'the machine throttled' WHERE id = 3"
-run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
-exits 0
+runs ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
 has "a wrong result is counted as one" 'not valid:</strong> .*1 wrong result'
 has "a wrong result" '>ncf, batch 1024</a> relative error 0.3'
 has "an invalid run" 'INVALID RUN</strong> the machine throttled'
 check "above: well-formed when wrong" strict
 
 sqlite3 "$tap_dir/above.db" "DELETE FROM result WHERE run = 3; UPDATE run SET state = 'interrupted' WHERE id = 3"
-run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
-exits 0
+runs ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
 has "an unfinished run says so" 'did not finish'
 check "above: well-formed without results" strict
 
-run ridge report --db "$tap_dir/usual.db" --output "$tap_dir/older" --run latest~2
-exits 0
+runs ridge report --db "$tap_dir/usual.db" --output "$tap_dir/older" --run latest~2
 check "an older run" grep -q '2026-09-11' "$tap_dir/older/index.html"
 
 # ---- two runs ----
 cp "$tap_dir/usual.db" "$tap_dir/other.db"
 tests/lib/other_machine.sh "$tap_dir/other.db"
-run ridge report "$tap_dir/usual.db" "$tap_dir/other.db" --output "$tap_dir/two"
-exits 0
+runs ridge report "$tap_dir/usual.db" "$tap_dir/other.db" --output "$tap_dir/two"
 complains 'run 5f3a0003 of bench-07, 2026-09-13'
 complains 'run 6f3a0003 of bench-99, 2026-10-13'
 which=two html=$tap_dir/two/index.html
@@ -272,86 +263,63 @@ if drawn; then
     check "two: four points moved" test "$(sed -n '/^# moves/,/^$/p' "$tap_dir/two/plots/roofline_against.dat" | grep -c vision\\\|resnet\\\|bert\\\|wide)" -ge 3
     has "the roofs of BASE" '>BASE: DRAM 24.1 GB/s<'
 fi
-run ridge report --run latest --against latest~1 --db "$tap_dir/usual.db" --output "$tap_dir/same"
-exits 0
+runs ridge report --run latest --against latest~1 --db "$tap_dir/usual.db" --output "$tap_dir/same"
 which=same html=$tap_dir/same/index.html
 check "same: well-formed" strict
 has "the same machine" 'No other difference'
 lacks "roof of BASE" 'BASE: DRAM'
-run ridge report latest latest --db "$tap_dir/usual.db" --output "$tap_dir/same"
-exits 2
-complains 'is in BASE and in HEAD'
-run ridge report latest~1 latest --against latest~2 --db "$tap_dir/usual.db"
-exits 2
-complains 'say the other run once'
+refuses 'is in BASE and in HEAD' ridge report latest latest --db "$tap_dir/usual.db" --output "$tap_dir/same"
+refuses 'say the other run once' ridge report latest~1 latest --against latest~2 --db "$tap_dir/usual.db"
 run ridge report latest --run latest~1 --db "$tap_dir/usual.db"
 exits 2
 run ridge report a b c --db "$tap_dir/usual.db"
 exits 2
-run ridge report latest,latest~1 --db "$tap_dir/usual.db"
-exits 2
-complains 'a page shows one run'
-run ridge report "$tap_dir/other.db:latest~1" --output "$tap_dir/older"
-exits 0
+refuses 'a page shows one run' ridge report latest,latest~1 --db "$tap_dir/usual.db"
+runs ridge report "$tap_dir/other.db:latest~1" --output "$tap_dir/older"
 complains 'run 6f3a0002 of bench-99'
 
 # Without gnuplot: everything but the pictures, and what to do.
-run env PATH="$tap_dir/empty" "$RIDGE" report --db "$tap_dir/usual.db" --output "$tap_dir/without"
-exits 0
+runs env PATH="$tap_dir/empty" "$RIDGE" report --db "$tap_dir/usual.db" --output "$tap_dir/without"
 complains 'apt-get install gnuplot-nox'
 which=without html=$tap_dir/without/index.html
 check "without: well-formed" strict
 has "says what to install" 'apt-get install gnuplot-nox'
 check "without: the data are there" test -s "$tap_dir/without/plots/roofline.dat"
 
-run ridge report --db "$tap_dir/absent.db"
-exits 2
-complains 'absent.db'
+refuses 'absent.db' ridge report --db "$tap_dir/absent.db"
 run ridge report --db "$tap_dir/usual.db" --run nonsense
 exits 2
 complains nonsense
-run ridge report --db "$tap_dir/usual.db" --output /dev/null/x
-exits 2
-complains '/dev/null'
+refuses '/dev/null' ridge report --db "$tap_dir/usual.db" --output /dev/null/x
 run ridge report resnet50
 exits 2
 
 # ---- ridge plot ----
 
-run ridge plot
-exits 0
+runs ridge plot
 prints '^roofline +run'
 prints '^roofline_against +two runs'
-run ridge plot --json
-exits 0
+runs ridge plot --json
 holds 'length == 11 and all(.[]; .name and .title and .about)'
 if drawn; then
     for name in breakdown history latency roofline roofline_ops spread; do
-        run ridge plot "$name" --db "$tap_dir/usual.db" --output "$tap_dir/plots"
-        exits 0
+        runs ridge plot "$name" --db "$tap_dir/usual.db" --output "$tap_dir/plots"
         check "$name is drawn" grep -q '</svg>' "$tap_dir/plots/$name.svg"
         check "$name.gp and .dat" test -s "$tap_dir/plots/$name.gp" -a -s "$tap_dir/plots/$name.dat"
     done
-    run ridge plot roofline_against --against "$tap_dir/other.db" --db "$tap_dir/usual.db" \
+    runs ridge plot roofline_against --against "$tap_dir/other.db" --db "$tap_dir/usual.db" \
         --output "$tap_dir/plots"
-    exits 0
     check "two runs are drawn" grep -q 'BASE: L2' "$tap_dir/plots/roofline_against.svg"
-    run ridge plot roofline_against --db "$tap_dir/usual.db" --output "$tap_dir/plots"
-    exits 2
-    complains 'name the other by --against'
-    run ridge plot roofline --png --db "$tap_dir/usual.db" --output "$tap_dir/plots"
-    exits 0
+    refuses 'name the other by --against' ridge plot roofline_against --db "$tap_dir/usual.db" --output "$tap_dir/plots"
+    runs ridge plot roofline --png --db "$tap_dir/usual.db" --output "$tap_dir/plots"
     check "a PNG" sh -c "head -c 4 '$tap_dir/plots/roofline.png' | grep -q PNG"
-    run ridge plot latency --pdf --result 3002 --db "$tap_dir/usual.db" --output "$tap_dir/plots"
-    exits 0
+    runs ridge plot latency --pdf --result 3002 --db "$tap_dir/usual.db" --output "$tap_dir/plots"
     check "a PDF" sh -c "head -c 5 '$tap_dir/plots/latency.pdf' | grep -q %PDF-"
 fi
 run env PATH="$tap_dir/empty" "$RIDGE" plot roofline --db "$tap_dir/usual.db" --output "$tap_dir/without"
 exits 5
 complains 'apt-get install gnuplot-nox'
-run ridge plot rofline --db "$tap_dir/usual.db"
-exits 2
-complains 'did you mean "roofline"'
+refuses 'did you mean "roofline"' ridge plot rofline --db "$tap_dir/usual.db"
 run ridge plot roofline --png --pdf --db "$tap_dir/usual.db"
 exits 2
 

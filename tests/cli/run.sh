@@ -9,7 +9,6 @@ ran() {
 }
 quick="--seconds 0.05 --samples 5 --no-db"
 
-# shellcheck disable=SC2086
 run ridge run ncf wide_deep $quick --json
 ran
 holds 'length == 2 and .[0].workload == "ncf" and .[1].workload == "wide_deep"'
@@ -18,17 +17,14 @@ holds 'all(.[]; .status == "ok" or .status == "invalid")'
 holds 'all(.[]; .max_rel_error < 1e-5 and .ci_low_ms <= .median_ms and .median_ms <= .ci_high_ms)'
 holds 'all(.[]; .peak_fraction > 0 and .peak_fraction < 2)'
 
-# shellcheck disable=SC2086
 run ridge run ncf $quick --batch 8 --threads 1
 ran
 prints '^ncf +8 +1 '
 
-run ridge verify ncf wide_deep
-exits 0
+runs ridge verify ncf wide_deep
 prints '^ncf .* ok'
 
-run ridge verify ncf --providers native --isa scalar --no-fuse --no-tune --json
-exits 0
+runs ridge verify ncf --providers native --isa scalar --no-fuse --no-tune --json
 check "verify prints JSON" jq -e . "$output"
 
 # gcn has no batch: one that fails is reported, and the others have their turn.
@@ -38,44 +34,28 @@ complains '\[ 1/5\] dien'
 holds 'length == 5 and all(.[]; .status == "failed" or .bound >= 1e-5)'
 holds '[.[] | select(.status == "ok").workload] == ["dien", "din", "ncf", "wide_deep"]'
 holds '.[] | select(.workload == "gcn") | .status == "failed" and (.reason | test("batch"))'
-run ridge verify --all --domain recommendation --no-tune --no-fuse --threads 2
-exits 0
+runs ridge verify --all --domain recommendation --no-tune --no-fuse --threads 2
 prints '^gcn .* ok'
-run ridge verify nosuch
-exits 2
-complains '"nosuch" is not known'
+refuses '"nosuch" is not known' ridge verify nosuch
 check "nothing that was not measured is printed" sh -c '! grep -q nan "$0"' "$output"
 prints '^nosuch +cpu f32  failed$'
-run ridge verify --all --domain no_such_domain
-exits 2
-complains 'no_such_domain'
+refuses 'no_such_domain' ridge verify --all --domain no_such_domain
 for words in '--all ncf' '--domain micro'; do
-    # shellcheck disable=SC2086
-    run ridge verify $words
-    exits 2
-    complains 'usage: ridge'
+    refuses 'usage: ridge' ridge verify $words
 done
 
-run ridge explain ncf --json
-exits 0
+runs ridge explain ncf --json
 check "explain prints JSON" jq -e 'all(.[]; .kernel)' "$output"
 
-run ridge explain ncf --all
-exits 0
+runs ridge explain ncf --all
 prints '\*'
 
 for command in verify explain; do
-    run ridge "$command"
-    exits 2
-    complains 'usage: ridge'
+    refuses 'usage: ridge' ridge "$command"
 done
 for command in run verify explain; do
-    run ridge "$command" resnt50
-    exits 2
-    complains 'did you mean "resnet50"'
-    run ridge "$command" ncf --isa no_such_isa
-    exits 2
-    complains 'no_such_isa'
+    refuses 'did you mean "resnet50"' ridge "$command" resnt50
+    refuses 'no_such_isa' ridge "$command" ncf --isa no_such_isa
     run ridge "$command" ncf --batch x
     exits 2
 done

@@ -31,8 +31,7 @@ echo 10.0 >"$tap_dir/ms"
 echo 10000000 >"$tap_dir/script"
 
 # ---- equal sides ----
-run ridge run ncf wide_deep --device null --threads 1 --against "$RIDGE" --db "$db" --tag same
-exits 0
+runs ridge run ncf wide_deep --device null --threads 1 --against "$RIDGE" --db "$db" --tag same
 prints '^2 points: 2 unchanged'
 prints 'same program \(equal hash\), measured in turns'
 is "two runs, finished" "finished finished" "$(sql 'SELECT group_concat(state, " ") FROM run')"
@@ -45,17 +44,14 @@ is "as many samples on both sides, visit by visit" 6 "$(sql 'SELECT count(*) FRO
 is "every sample has its visit" 48 "$(sql 'SELECT count(*) FROM sample WHERE result = 1 OR result = 2')"
 is "BASE is not verified" "not verified in turns" "$(sql 'SELECT DISTINCT verify_how FROM result WHERE run = 1')"
 is "what was seen around the visits is stored" 0 "$(sql 'SELECT count(*) FROM visit WHERE steal_share IS NULL AND reason = ""')"
-run ridge compare same.base same --db "$db"
-exits 0
+runs ridge compare same.base same --db "$db"
 prints '^2 points: 2 unchanged'
-run ridge run ncf --device null --threads 1 --against "$RIDGE" --db "$tap_dir/j.db" --rounds 2 --json
-exits 0
+runs ridge run ncf --device null --threads 1 --against "$RIDGE" --db "$tap_dir/j.db" --rounds 2 --json
 is "two rounds" "0,1" "$(sql 'SELECT DISTINCT group_concat(round) FROM visit GROUP BY result' "$tap_dir/j.db")"
 check "JSON" jq -e . "$output"
 
 # ---- an older program ----
-run ridge run ncf --device null --threads 1 --quick-tune --isa avx2 --against "$tap_dir/older" --db "$tap_dir/o.db"
-exits 0
+runs ridge run ncf --device null --threads 1 --quick-tune --isa avx2 --against "$tap_dir/older" --db "$tap_dir/o.db"
 prints '^1 points?: 1 unchanged'
 is "it got all that the point asks for, and nothing that it does not know" \
     "run ncf --on-request --batch 256 --threads 1 --device null --isa avx2 --quick-tune" "$(grep ^run "$tap_dir/asked" | sort -u)"
@@ -86,22 +82,13 @@ prints '^failed +ncf'
 prints 'is no number of nanoseconds'
 echo 10000000 >"$tap_dir/script"
 
-run ridge run ncf --device null --against "$tap_dir/nothing" --db "$db"
-exits 2
-complains 'nothing: No such file'
-run ridge run ncf --device null --against no-such-command --db "$db"
-exits 2
-complains 'asking no-such-command what it is: cannot start'
-run ridge run ncf --device null --against "$tap_dir" --db "$db"
-exits 2
-complains 'no regular file'
-run ridge run ncf --device null --against /bin/true --db "$db"
-exits 2
-complains '/bin/true is no ridge'
+refuses 'nothing: No such file' ridge run ncf --device null --against "$tap_dir/nothing" --db "$db"
+refuses 'asking no-such-command what it is: cannot start' \
+    ridge run ncf --device null --against no-such-command --db "$db"
+refuses 'no regular file' ridge run ncf --device null --against "$tap_dir" --db "$db"
+refuses '/bin/true is no ridge' ridge run ncf --device null --against /bin/true --db "$db"
 for option in --resume --no-db --interleave --on-request; do
-    run ridge run ncf --device null --against "$RIDGE" $option --db "$db"
-    exits 2
-    complains "$option has no meaning with --against"
+    refuses "$option has no meaning with --against" ridge run ncf --device null --against "$RIDGE" $option --db "$db"
 done
 run ridge run ncf --device null --against "$RIDGE" --rounds 101 --db "$db"
 exits 2
@@ -131,16 +118,12 @@ check "something was complete" test "$(sql 'SELECT count(*) FROM visit' "$tap_di
 is "no child is left" "" "$(processes_of "$tap_dir/slow")"
 
 # ---- a baseline keeps its program ----
-run ridge compare --set-baseline rel same --db "$db"
-exits 0
+runs ridge compare --set-baseline rel same --db "$db"
 complains 'with --keep-program'
 run ridge list baselines --db "$db"
 prints '^rel .*not kept'
-run ridge run ncf --device null --against baseline:rel --db "$db"
-exits 2
-complains 'program of baseline "rel" .* is not kept'
-run ridge compare --set-baseline rel same --keep-program --db "$db"
-exits 0
+refuses 'program of baseline "rel" .* is not kept' ridge run ncf --device null --against baseline:rel --db "$db"
+runs ridge compare --set-baseline rel same --keep-program --db "$db"
 complains 'kept in .*/r.db.programs/[0-9a-f]{16}$'
 uid=$(sql 'SELECT uid FROM build')
 kept=$db.programs/$uid
@@ -154,21 +137,15 @@ is "it is not replaced" "$before" "$(stat -c %i "$kept")"
 run ridge list baselines --db "$db" --json
 holds 'all(.[]; .program | endswith("/ridge")) and length == 2'
 for word in baseline:rel rel; do
-    run ridge run ncf --device null --threads 1 --against $word --db "$db"
-    exits 0
+    runs ridge run ncf --device null --threads 1 --against $word --db "$db"
     prints '^1 points?: 1 unchanged'
 done
-run ridge run ncf --device null --against baseline:none --db "$db"
-exits 2
-complains 'has no baseline "none"'
+refuses 'has no baseline "none"' ridge run ncf --device null --against baseline:none --db "$db"
 echo >>"$kept/ridge"
-run ridge run ncf --device null --against rel --db "$db"
-exits 2
-complains 'it was changed after it was kept'
+refuses 'it was changed after it was kept' ridge run ncf --device null --against rel --db "$db"
 sql "UPDATE build SET uid = '0123456789abcdef' WHERE uid = '$uid'"
-run ridge compare --set-baseline other same --keep-program --db "$db"
-exits 2
-complains 'cannot be kept: it was build 0123456789abcdef'
+refuses 'cannot be kept: it was build 0123456789abcdef' \
+    ridge compare --set-baseline other same --keep-program --db "$db"
 check "nothing was made of it" test ! -e "$db.programs/0123456789abcdef"
 run ridge compare same.base same --keep-program --db "$db"
 exits 2

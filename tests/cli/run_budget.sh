@@ -11,9 +11,7 @@ is() { # what, wanted, got
 
 # Nothing is known of these points but what their rules demand: 0.3 s of warming up in all, and 1 s.
 words="ncf --batch 1,2,3,4,5 --device null --no-ceilings --no-report --no-verify"
-# shellcheck disable=SC2086
-run ridge run $words --budget 2.8 --db "$db"
-exits 0
+runs ridge run $words --budget 2.8 --db "$db"
 prints '^ncf +1 .*  ok$'
 prints '^ncf +2 .*  ok$'
 prints '^ncf +3 .*  skipped: budget of 2.8 s: '
@@ -21,35 +19,25 @@ complains 'the budget of 2.8 s was too small for 3 of 5 points'
 is "two fit" "ok,ok,skipped,skipped,skipped" \
     "$(sql 'SELECT group_concat(status) FROM (SELECT status FROM result ORDER BY sequence)')"
 is "the run is whole" finished "$(sql 'SELECT state FROM run')"
-# shellcheck disable=SC2086
-run ridge plan $words --budget 2.8 --db "$tap_dir/none.db"
-exits 0
+runs ridge plan $words --budget 2.8 --db "$tap_dir/none.db"
 prints 'skipped: budget'
 prints '^3 points do not fit into the budget of 2.8 s, by the least'
-# shellcheck disable=SC2086
 run ridge plan $words --budget 2.8 --db "$tap_dir/none.db" --json
 holds '.over_budget == 3 and [.points[].over_budget] == [false, false, true, true, true]'
 
 # What earlier runs took goes before the rules: on the null device nothing.
-# shellcheck disable=SC2086
 run ridge run $words --db "$db"
-# shellcheck disable=SC2086
 run ridge plan $words --budget 2.8 --db "$db" --json
 holds '.over_budget == 0 and .known == 5'
 sql "UPDATE result SET wall_s = 2 WHERE sequence > 0"
-# shellcheck disable=SC2086
 run ridge plan $words --budget 5 --db "$db" --json
 holds '[.points[].over_budget] == [false, false, false, true, true]'
-# shellcheck disable=SC2086
-run ridge run $words --budget 5 --db "$db" --json
-exits 0
+runs ridge run $words --budget 5 --db "$db" --json
 holds '[.[].status] == ["ok", "ok", "ok", "skipped", "skipped"]'
 holds 'all(.[3:][]; .reason | test("^budget"))'
 
 # Nothing fits: still no failure.
-# shellcheck disable=SC2086
-run ridge run $words --budget 0.001 --db "$tap_dir/tiny.db"
-exits 0
+runs ridge run $words --budget 0.001 --db "$tap_dir/tiny.db"
 is "all are skipped" 5 "$(sql "SELECT count(*) FROM result WHERE status = 'skipped'" "$tap_dir/tiny.db")"
 
 # Real work: three points of half a second each and more, and a second.
@@ -66,7 +54,6 @@ check "$measured measured, $skipped skipped" test "$measured" -ge 1 -a "$skipped
 
 # budget_s of a suite.
 printf 'budget_s = 1.5\n[[workload]]\nname = "ncf"\nbatch = [1, 2]\ndevice = "null"\nverify = false\n' >"$tap_dir/s.toml"
-run ridge run "$tap_dir/s.toml" --no-ceilings --no-report --db "$tap_dir/suite.db"
-exits 0
+runs ridge run "$tap_dir/s.toml" --no-ceilings --no-report --db "$tap_dir/suite.db"
 prints 'skipped: budget of 1.5 s'
 finish

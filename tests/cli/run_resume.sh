@@ -32,19 +32,14 @@ is "and a result each" "ncf,gemm" \
 check "no empty name" sh -c "! sqlite3 '$db' \"UPDATE run SET uuid = '' WHERE id = 1\" 2>/dev/null"
 
 # An unfinished one is named and gone on with.
-# shellcheck disable=SC2086
 run ridge run ncf --batch 1,2 $fast --rounds 2 --db "$db" --tag third
 uuid=$(sql "SELECT substr(uuid, 1, 8) FROM run WHERE tag = 'third'")
 seed=$(sql "SELECT order_seed FROM run WHERE tag = 'third'")
 sql "PRAGMA foreign_keys = ON; UPDATE run SET state = 'running', ended_utc = NULL WHERE tag = 'third';
      DELETE FROM result WHERE sequence = 1 AND run = (SELECT id FROM run WHERE tag = 'third')"
-# shellcheck disable=SC2086
-run ridge run ncf --batch 1,2 $fast --db "$db" --resume
-exits 2
-complains "unfinished run $uuid has 2 rounds, and now there would be 3"
-# shellcheck disable=SC2086
-run ridge run ncf --batch 1,2 $fast --rounds 2 --db "$db" --resume
-exits 0
+refuses "unfinished run $uuid has 2 rounds, and now there would be 3" \
+    ridge run ncf --batch 1,2 $fast --db "$db" --resume
+runs ridge run ncf --batch 1,2 $fast --rounds 2 --db "$db" --resume
 complains "going on with run $uuid"
 is "in the order of its seed" "$seed" "$(sql "SELECT order_seed FROM run WHERE tag = 'third'")"
 is "nothing twice" "2,2" "$(sql "SELECT count(*) || ',' || count(DISTINCT sequence) FROM result r JOIN run u ON u.id = r.run WHERE u.tag = 'third'")"
@@ -56,9 +51,7 @@ sql "PRAGMA foreign_keys = ON; UPDATE run SET state = 'interrupted' WHERE tag = 
 before=$(sql "SELECT r.id, count(*), sum(time_ns), max(r.verify_how), (SELECT count(*) FROM metric WHERE result = r.id)
     FROM result r JOIN sample s ON s.result = r.id JOIN run u ON u.id = r.run
     WHERE u.tag = 'third' AND s.visit = 0 GROUP BY r.id" "$tap_dir/visits.db")
-# shellcheck disable=SC2086
-run ridge run ncf --batch 1,2 $fast --rounds 2 --db "$tap_dir/visits.db" --resume
-exits 0
+runs ridge run ncf --batch 1,2 $fast --rounds 2 --db "$tap_dir/visits.db" --resume
 prints '^ncf +1 '
 prints '^ncf +2 '
 is "what was measured before" "$before" "$(sql "SELECT r.id, count(*), sum(time_ns), max(r.verify_how), (SELECT count(*) FROM metric WHERE result = r.id)
@@ -73,9 +66,7 @@ sql "PRAGMA foreign_keys = ON; UPDATE run SET state = 'interrupted' WHERE tag = 
      INSERT INTO visit SELECT v.result, k, started_utc, samples, median_s, ci_low_s, ci_high_s, steal_share,
          wait_share, clock_hz, v.reason FROM n, visit v JOIN result r ON r.id = v.result JOIN run u ON u.id = r.run
          WHERE u.tag = 'third' AND v.round = 0" "$tap_dir/visits.db"
-# shellcheck disable=SC2086
-run ridge run ncf --batch 1,2 $fast --rounds 2 --db "$tap_dir/visits.db" --resume
-exits 0
+runs ridge run ncf --batch 1,2 $fast --rounds 2 --db "$tap_dir/visits.db" --resume
 
 # ---- databases of the program that stored runs without a name ----
 
@@ -100,15 +91,12 @@ nameless() { # file, results, start
 nameless "$tap_dir/a.db" 7 2026-01-01T00:00:00.123Z
 nameless "$tap_dir/b.db" 5 2026-01-01T00:00:07.456Z
 cp "$tap_dir/a.db" "$tap_dir/copy.db"
-run ridge ingest --db "$tap_dir/merged.db" "$tap_dir/a.db" "$tap_dir/b.db"
-exits 0
+runs ridge ingest --db "$tap_dir/merged.db" "$tap_dir/a.db" "$tap_dir/b.db"
 is "12 results, 12 taken in" 12 "$(sql 'SELECT count(*) FROM result' "$tap_dir/merged.db")"
 is "two runs" 2 "$(sql "SELECT count(DISTINCT uuid) FROM run WHERE length(uuid) = 36" "$tap_dir/merged.db")"
-run ridge ingest --db "$tap_dir/merged.db" "$tap_dir/copy.db"
-exits 0
+runs ridge ingest --db "$tap_dir/merged.db" "$tap_dir/copy.db"
 is "a copy of one is known" 12 "$(sql 'SELECT count(*) FROM result' "$tap_dir/merged.db")"
-run ridge list runs --db "$tap_dir/a.db"
-exits 0
+runs ridge list runs --db "$tap_dir/a.db"
 is "opening repairs it" 1 "$(sql "SELECT count(*) FROM run WHERE length(uuid) = 36" "$tap_dir/a.db")"
 is "to the same name as ingesting did" 1 "$(sqlite3 "$tap_dir/a.db" \
     "ATTACH '$tap_dir/merged.db' AS m; SELECT count(*) FROM run JOIN m.run AS r USING (uuid)")"

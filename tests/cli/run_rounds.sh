@@ -14,9 +14,7 @@ order() { # of a round: the batches as they were visited
         JOIN point p ON p.id = r.point WHERE v.round = $1 AND r.run = $2 ORDER BY v.started_utc, r.id)"
 }
 
-# shellcheck disable=SC2086
-run ridge run ncf --batch 1,2,3,4,5,6 $fast --samples 20 --seconds 0.001 --interval 0 --order-seed 5 --db "$db"
-exits 0
+runs ridge run ncf --batch 1,2,3,4,5,6 $fast --samples 20 --seconds 0.001 --interval 0 --order-seed 5 --db "$db"
 is "three rounds are planned" "3|5" "$(sql 'SELECT rounds, order_seed FROM run')"
 is "and made" "18|3" "$(sql 'SELECT count(*), count(DISTINCT round) FROM visit')"
 is "samples are shared out" "20 20 20 20 20 20" \
@@ -29,20 +27,15 @@ is "rows come in the order of the plan" "1 2 3 4 5 6 " \
 is "one result for each point" "6|6" "$(sql 'SELECT count(*), count(DISTINCT sequence) FROM result')"
 is "the spread of rounds is a metric" 6 "$(sql "SELECT count(*) FROM metric WHERE name = 'round_spread' AND n = 3")"
 
-run ridge export --format json --db "$db"
-exits 0
+runs ridge export --format json --db "$db"
 holds 'length == 6 and all(.[]; .rounds == 3 and .order_seed == 5 and [.visits[].round] == [0, 1, 2])'
 holds '.[0].visits[1].levels | length == 4 and all(.[]; .value == null and .reason != "")'
 holds '[.[0].metrics[] | select(.metric == "time_s") | .samples_visit] == [[range(3) as $v | range([6, 7, 7][$v]) | $v]]'
-run ridge run ncf --batch 1,2 --device null --no-ceilings --no-report --rounds 1 --db "$db" --json
-exits 0
+runs ridge run ncf --batch 1,2 --device null --no-ceilings --no-report --rounds 1 --db "$db" --json
 holds 'length == 2 and all(.[]; .visits == 1 and .round_spread == null)'
 is "one round is one visit" "2" "$(sql 'SELECT count(*) FROM visit v JOIN result r ON r.id = v.result WHERE r.run = 2')"
-run ridge run ncf --rounds 0 --no-db
-exits 2
-complains 'rounds'
-run ridge plan ncf --rounds 5 --json
-exits 0
+refuses 'rounds' ridge run ncf --rounds 0 --no-db
+runs ridge plan ncf --rounds 5 --json
 holds '.rounds == 5 and .points[0].protocol.rounds == 5'
 run ridge plan ncf --scenario server --latency-bound 1 --json
 holds '.points[0].protocol.rounds == 1'
@@ -63,8 +56,7 @@ is "levels of a CPU are read" "$(sql "SELECT count(*) FROM visit v JOIN result r
 # Levels that flip between rounds: an interval that says so, and no word of drift or of unsteadiness.
 # Warming up takes 200 ms, and 50 ms in the rounds after the first; then a visit takes 22 samples.
 { yes 1000000 | head -222; yes 1100000 | head -68; yes 1200000 | head -64; } >"$tap_dir/script"
-run env RIDGE_NULL_SCRIPT="$tap_dir/script" "$RIDGE" run ncf --batch 1 --device null --no-ceilings \
+runs env RIDGE_NULL_SCRIPT="$tap_dir/script" "$RIDGE" run ncf --batch 1 --device null --no-ceilings \
     --no-report --no-verify --samples 66 --seconds 0.001 --interval 0 --db "$tap_dir/flips.db" --json
-exits 0
 holds '.[0].status == "ok" and .[0].round_spread > 0.03 and .[0].ci_high_ms - .[0].ci_low_ms > 0.1'
 finish

@@ -14,7 +14,6 @@ is() { # what, wanted, got
 
 # Ten samples of 1 ms, then ten of 3 ms and again: median 2 ms.
 { yes 1000000 | head -10; yes 3000000 | head -10; } >"$script"
-# shellcheck disable=SC2086
 run ridge run ncf --batch 1 $fast --db "$db" --samples 20 --seconds 0.02 --interval 0 --rounds 1 --json
 exits 4 # no median can be trusted between two modes
 holds '.[0].samples == 20 and .[0].status == "invalid"'
@@ -25,9 +24,7 @@ is "so is warm-up" 1 "$(sql "SELECT count(*) > 0 FROM sample WHERE phase = 'warm
 is "a raw sample" 1000000 "$(sql "SELECT min(time_ns) FROM sample")"
 
 echo 1000000 >"$script"
-# shellcheck disable=SC2086
-run ridge run ncf wide_deep --batch 1,2 $fast --db "$db" --tag second --profilers model
-exits 0
+runs ridge run ncf wide_deep --batch 1,2 $fast --db "$db" --tag second --profilers model
 prints '^ncf +2 '
 is "points" 4 "$(sql "SELECT count(*) FROM result WHERE run = 2 AND status = 'ok'")"
 is "the command as it was typed" 1 \
@@ -43,14 +40,12 @@ is "the command that repeats it" 1 \
     "$(sql "SELECT reproduce LIKE 'ridge run ncf --batch 1 %' FROM result WHERE run = 2 LIMIT 1")"
 
 # What is unusual about a point is named in its row and in its command, which makes the same point.
-# shellcheck disable=SC2086
 run ridge run ncf --batch 1 --scenario offline,server --latency-bound 0.5 --quantile 0.9 $fast \
     --no-verify --db "$tap_dir/again.db"
 prints '^ncf offline +1 '
 prints '^ncf server +1 '
 sql 'SELECT reproduce FROM result' "$tap_dir/again.db" >"$tap_dir/lines"
 while read -r _ words; do
-    # shellcheck disable=SC2086
     "$RIDGE" $words $fast --no-verify --db "$tap_dir/again.db" >/dev/null 2>&1
 done <"$tap_dir/lines"
 is "the commands make no other points" "2 2" \
@@ -58,7 +53,6 @@ is "the commands make no other points" "2 2" \
 
 # A point that fails is a row with its reason; the others run.
 printf 'not a model' >"$tap_dir/bad.onnx"
-# shellcheck disable=SC2086
 run ridge run "$tap_dir/bad.onnx" ncf --batch 1 $fast --db "$db"
 exits 3
 is "failed and ok" "failed,ok" \
@@ -69,9 +63,7 @@ is "the reason names the file" 1 \
 # Nothing that was typed names a person's folder after --redact.
 mkdir -p "$tap_dir/person/suites"
 printf '# %s/person/notes\n[[workload]]\nname = "ncf"\nbatch = 1\n' "$tap_dir" >"$tap_dir/person/suites/s.toml"
-# shellcheck disable=SC2086
-run env HOME="$tap_dir/person" "$RIDGE" run "$tap_dir/person/suites/s.toml" $fast --redact --db "$tap_dir/redacted.db"
-exits 0
+runs env HOME="$tap_dir/person" "$RIDGE" run "$tap_dir/person/suites/s.toml" $fast --redact --db "$tap_dir/redacted.db"
 is "redacted: command, suite and its text" "1|<home>/suites/s.toml|1" \
     "$(sql "SELECT instr(command, 'ridge run <home>/suites/s.toml') > 0, suite,
         instr(suite_text, '# <home>/notes' || char(10)) > 0 FROM run" "$tap_dir/redacted.db")"
@@ -79,9 +71,7 @@ is "redacted: command, suite and its text" "1|<home>/suites/s.toml|1" \
 # Unfinished runs go on, and no point is measured twice.
 sql "UPDATE run SET state = 'running', ended_utc = NULL WHERE id = 2;
      DELETE FROM result WHERE run = 2 AND sequence IN (1, 3)"
-# shellcheck disable=SC2086
-run ridge run ncf wide_deep --batch 1,2 $fast --db "$db" --resume
-exits 0
+runs ridge run ncf wide_deep --batch 1,2 $fast --db "$db" --resume
 complains '2 of 4 points were there already'
 is "resumed into the same run" "0,1,2,3" \
     "$(sql 'SELECT group_concat(sequence) FROM (SELECT sequence FROM result WHERE run = 2 ORDER BY sequence)')"
@@ -89,10 +79,7 @@ is "no other run" 3 "$(sql 'SELECT count(*) FROM run')"
 
 # A database that cannot be written costs no result.
 printf 'garbage, not a database' >"$tap_dir/garbage.db"
-# shellcheck disable=SC2086
-run ridge run ncf --batch 1 $fast --db "$tap_dir/garbage.db"
-exits 2
-complains 'garbage.db'
+refuses 'garbage.db' ridge run ncf --batch 1 $fast --db "$tap_dir/garbage.db"
 is "and is not touched" "garbage, not a database" "$(cat "$tap_dir/garbage.db")"
 
 prints_nothing
@@ -110,26 +97,21 @@ check "with all that it had" test "$(sql 'SELECT count(*) FROM result' "$tap_dir
 
 # Scripts that are no scripts.
 echo nonsense >"$script"
-# shellcheck disable=SC2086
 run ridge run ncf --batch 1 $fast --db "$db"
 exits 3
 prints 'nonsense.*is no number of nanoseconds'
 
-run ridge run --interleave "$RIDGE" "$RIDGE"
-exits 2
-complains 'takes two programs'
-run ridge run --interleave "$RIDGE" "$RIDGE" ncf --scenario offline
-exits 2
-complains '^ridge: --scenario has no meaning with --interleave'
+refuses 'takes two programs' ridge run --interleave "$RIDGE" "$RIDGE"
+refuses '^ridge: --scenario has no meaning with --interleave' \
+    ridge run --interleave "$RIDGE" "$RIDGE" ncf --scenario offline
 prints_nothing
 
 # Two programs in turns: what they are asked for, and as many samples as were wanted.
 printf '#!/bin/sh\necho "$@" >>"%s/asked"\necho ready\nwhile read -r _; do echo 10.0; echo . >>"%s/samples"; done\n' \
     "$tap_dir" "$tap_dir" >"$tap_dir/program"
 chmod +x "$tap_dir/program"
-run ridge run --interleave "$tap_dir/program" "$tap_dir/program" ncf --repeat 2 --samples 7 \
+runs ridge run --interleave "$tap_dir/program" "$tap_dir/program" ncf --repeat 2 --samples 7 \
     --seconds 0.01 --isa avx2 --no-winograd --threads 1 --json
-exits 0
 holds 'length == 1 and .[0].verdict == "unchanged" and .[0].pairs == 2'
 is "both programs, two pairs" 4 "$(wc -l <"$tap_dir/asked")"
 is "the same question" "run ncf --on-request --threads 1 --isa avx2 --no-winograd" "$(sort -u "$tap_dir/asked")"

@@ -39,12 +39,10 @@ done
 if [ -n "$group" ]; then
     echo "# in $group"
     trap 'rmdir "$group"; rm -rf "$tap_dir"' EXIT
-    # shellcheck disable=SC2317 # called by run
     narrow() { sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"; }
     where='in this control group of 1.5 GB'
 else
     echo "# no control group can be made: ulimit -v"
-    # shellcheck disable=SC2317 # called by run
     narrow() { sh -c 'ulimit -v 1500000; exec "$@"' sh "$@"; }
     where='of the address space'
 fi
@@ -72,6 +70,5 @@ check "both are stored, the large one as skipped" test \
     FROM result AS r JOIN point AS p ON p.id = r.point ORDER BY r.sequence)")" = "bert_large skipped, gemm run"
 
 # Who knows better may try: small enough to fit whatever the estimate says.
-run narrow "$RIDGE" infer gemm:m=64,n=64,k=64 --no-memory-check
-exits 0
+runs narrow "$RIDGE" infer gemm:m=64,n=64,k=64 --no-memory-check
 finish

@@ -19,45 +19,30 @@ if [ "$1" = same ]; then
     mkdir "$tap_dir/ml"
     awk 'BEGIN { for (user = 1; user <= 24; user++) for (k = 0; k < 6; k++)
         print user "\t" (user + 3 * k) % 20 + 1 "\t5\t" 1000 * user + k }' >"$tap_dir/ml/u.data"
-    # shellcheck disable=SC2086
-    run ridge train ncf:users=24,items=20 $quick --batch 48 --steps 10 --rate 0.0001 --data "$tap_dir/ml" --save "$tap_dir/one"
-    exits 0
-    # shellcheck disable=SC2086
-    run ridge scale ncf:users=24,items=20 $quick --batch 16 -n 3 --steps 10 --rate 0.0001 --data "$tap_dir/ml" \
+    runs ridge train ncf:users=24,items=20 $quick --batch 48 --steps 10 --rate 0.0001 --data "$tap_dir/ml" --save "$tap_dir/one"
+    runs ridge scale ncf:users=24,items=20 $quick --batch 16 -n 3 --steps 10 --rate 0.0001 --data "$tap_dir/ml" \
         --reader-threads 2 --save "$tap_dir/many" --db "$tap_dir/data.db" --json
-    exits 0
     holds '.data == "movielens" and .points[0].batch == 48 and (.points[0].losses | length) == 10'
     near "$tap_dir/one" "$tap_dir/many"
     run sqlite3 "$tap_dir/data.db" "SELECT canonical FROM point"
     prints 'data=movielens readers=2 limit=0$'
-    # shellcheck disable=SC2086
-    run ridge scale ncf $quick -n 2 --data "$tap_dir/none"
-    exits 2
-    complains 'none'
+    refuses 'none' ridge scale ncf $quick -n 2 --data "$tap_dir/none"
 
     # Every sample is the whole graph: more ranks have more of the same.
-    # shellcheck disable=SC2086
-    run ridge train gcn $quick --tiny --steps 10 --seed 5 --save "$tap_dir/one"
-    exits 0
-    # shellcheck disable=SC2086
-    run ridge scale gcn $quick --tiny --steps 10 --seed 5 -n 3 --save "$tap_dir/many"
-    exits 0
+    runs ridge train gcn $quick --tiny --steps 10 --seed 5 --save "$tap_dir/one"
+    runs ridge scale gcn $quick --tiny --steps 10 --seed 5 -n 3 --save "$tap_dir/many"
     near "$tap_dir/one" "$tap_dir/many"
 
     # With batch normalisation they are part of a larger batch where they share its statistics;
     # otherwise their weights agree all the same.
     same_as_one din 2 16 --sync-batch-norm
     same_as_one din 4 8 --sync-batch-norm --unit 1000
-    # shellcheck disable=SC2086
-    run ridge scale din $quick --tiny --steps 5 -n 3 --batch 8 --algorithm ring
-    exits 0
+    runs ridge scale din $quick --tiny --steps 5 -n 3 --batch 8 --algorithm ring
 
     # Activations that are computed again are the same.
-    # shellcheck disable=SC2086
     run ridge scale wide_deep $quick --tiny -n 2 --batch 32 --steps 4 --json
     exits 0
     jq '.points[0].losses' "$output" >"$tap_dir/kept"
-    # shellcheck disable=SC2086
     run ridge scale wide_deep $quick --tiny -n 2 --batch 32 --steps 4 --json --recompute
     exits 0
     holds '.recompute'
@@ -65,24 +50,16 @@ if [ "$1" = same ]; then
     check "recomputed on two ranks, the same losses" cmp "$tap_dir/kept" "$tap_dir/again"
 
     # A checkpoint of several ranks goes on on one, and the other way round.
-    # shellcheck disable=SC2086
-    run ridge scale ncf $quick --tiny -n 3 --batch 8 --steps 6 --save "$tap_dir/six" --json
-    exits 0
-    # shellcheck disable=SC2086
-    run ridge train ncf $quick --tiny --batch 24 --steps 12 --resume "$tap_dir/six" \
+    runs ridge scale ncf $quick --tiny -n 3 --batch 8 --steps 6 --save "$tap_dir/six" --json
+    runs ridge train ncf $quick --tiny --batch 24 --steps 12 --resume "$tap_dir/six" \
         --save "$tap_dir/twelve"
-    exits 0
-    # shellcheck disable=SC2086
-    run ridge scale ncf $quick --tiny -n 2 --batch 12 --steps 12 --resume "$tap_dir/six" \
+    runs ridge scale ncf $quick --tiny -n 2 --batch 12 --steps 12 --resume "$tap_dir/six" \
         --save "$tap_dir/other"
-    exits 0
     near "$tap_dir/twelve" "$tap_dir/other"
 fi
 
 if [ "$1" = said ]; then
-    # shellcheck disable=SC2086
-    run ridge scale ncf $quick --tiny --ranks 1,2,3 --batch 32 --steps 12 --unit 4000 --json
-    exits 0
+    runs ridge scale ncf $quick --tiny --ranks 1,2,3 --batch 32 --steps 12 --unit 4000 --json
     holds '.workload | startswith("ncf:")'
     holds '.scaling == "weak" and .backend == "shm" and (.points | map(.ranks) == [1, 2, 3])'
     holds '.points | map(.batch) == [32, 64, 96]'
@@ -97,9 +74,7 @@ if [ "$1" = said ]; then
     # All bytes but one part in N, in each direction; a unit has one part for each rank.
     holds '.points[1] | (.by_rank[0].units | map(.bytes) | add) as $all |
         .bytes_sent >= $all * 0.9 and .bytes_sent <= $all * 1.5'
-    # shellcheck disable=SC2086
-    run ridge scale ncf $quick --tiny --ranks 2,1 --strong --batch 32 --steps 4
-    exits 0
+    runs ridge scale ncf $quick --tiny --ranks 2,1 --strong --batch 32 --steps 4
     prints '^ *ranks +batch +step ms +samples/s'
     prints '^ *2 +32 '
     prints '^ *1 +32 .* 100\.0 %'
@@ -107,24 +82,18 @@ if [ "$1" = said ]; then
     # In the database: a run like others, whose points can be compared, exported and drawn.
     db=$tap_dir/scale.db
     for _ in 1 2; do
-        # shellcheck disable=SC2086
-        run ridge scale ncf $quick --tiny --ranks 1,2 --batch 32 --steps 12 --unit 4000 --db "$db"
-        exits 0
+        runs ridge scale ncf $quick --tiny --ranks 1,2 --batch 32 --steps 12 --unit 4000 --db "$db"
     done
-    run ridge export --db "$db" --format json
-    exits 0
+    runs ridge export --db "$db" --format json
     check "a result of each number of ranks, all steps kept" [ \
         "$(sqlite3 "$db" "SELECT group_concat(value) || ' ' || (SELECT count(*) FROM sample)
             FROM (SELECT value FROM metric WHERE name = 'ranks' ORDER BY id)")" = "1.0,2.0,1.0,2.0 48" ]
-    run ridge list runs --db "$db" --json
-    exits 0
+    runs ridge list runs --db "$db" --json
     holds 'length == 2 and all(.[]; .command | test("scale ncf"))'
-    run ridge history "$(sqlite3 "$db" "SELECT key FROM point WHERE batch = 64")" --db "$db" --json
-    exits 0
+    runs ridge history "$(sqlite3 "$db" "SELECT key FROM point WHERE batch = 64")" --db "$db" --json
     run ridge compare latest~1 latest --db "$db"
     prints '(same|inconclusive|faster|slower) +ncf:.*ranks=2 batch=64 threads=1 training'
-    run ridge report --db "$db" -o "$tap_dir/report"
-    exits 0
+    runs ridge report --db "$db" -o "$tap_dir/report"
     check "the page shows the curve" grep -q 'id="scaling"' "$tap_dir/report/index.html"
     for plot in scaling timeline; do
         run ridge plot $plot --db "$db" -o "$tap_dir/plots" --result 2
@@ -135,26 +104,18 @@ if [ "$1" = said ]; then
     check "the timeline has the units of both ranks" [ \
         "$(grep -c 'rank [01]$' "$tap_dir/plots/timeline.dat")" -ge 6 ]
 
-    run ridge scale ncf --tiny --ranks 3 --strong --batch 32 --steps 4
-    exits 2
-    complains 'a batch of 32 cannot be shared by 3'
-    run ridge scale ncf --ranks 1,x
-    exits 2
-    complains 'take numbers from 1'
+    refuses 'a batch of 32 cannot be shared by 3' ridge scale ncf --tiny --ranks 3 --strong --batch 32 --steps 4
+    refuses 'take numbers from 1' ridge scale ncf --ranks 1,x
     run ridge scale ncf --ranks 0
     exits 2
-    run ridge scale ncf --ranks 1,2 --save "$tap_dir/none"
-    exits 2
-    complains 'one number of ranks'
+    refuses 'one number of ranks' ridge scale ncf --ranks 1,2 --save "$tap_dir/none"
     run ridge scale gemm
     exits 5
     run ridge scale nfc
     exits 2
     run ridge scale ncf --backend loop
     exits 5
-    run ridge scale ncf --algorithm pairwise
-    exits 2
-    complains 'no schedule for all_reduce'
+    refuses 'no schedule for all_reduce' ridge scale ncf --algorithm pairwise
 fi
 
 # A rank that is killed or stopped: all end within the deadline, with its name, and nothing is left.
@@ -173,7 +134,6 @@ break_rank() { # signal, what is said
     wait_for_ranks 3
     sleep 0.5
     victims=$(children_of $pid)
-    # shellcheck disable=SC2086
     set -- "$1" "$2" $victims
     kill "-$1" "$4"
     began=$(date +%s)
@@ -219,23 +179,18 @@ under_mpi() { # name, words that start three ranks
     [ -e "${RIDGE_BUILD:-build/release}/plugins/collective/$name.so" ] || return
     command -v "$1" >/dev/null || return
     met=1
-    # shellcheck disable=SC2086
-    run "$@" "$RIDGE" scale ncf $quick --tiny --batch 16 --steps 10 --seed 5 \
+    runs "$@" "$RIDGE" scale ncf $quick --tiny --batch 16 --steps 10 --seed 5 \
         --save "$tap_dir/$name" --json
-    exits 0
     holds ".backend == \"$name\" and (.points | length) == 1 and .points[0].ranks == 3"
     holds '.points[0] | (.by_rank | length) == 3 and all(.by_rank[]; .communication_s > 0)'
     near "$tap_dir/one" "$tap_dir/$name"
-    # shellcheck disable=SC2086
     run "$@" "$RIDGE" scale ncf $quick --tiny --ranks 2
     complains '3 were started'
 }
 
 if [ "$1" = mpi ]; then
     met=0
-    # shellcheck disable=SC2086
-    run ridge train ncf $quick --tiny --batch 48 --steps 10 --seed 5 --save "$tap_dir/one"
-    exits 0
+    runs ridge train ncf $quick --tiny --batch 48 --steps 10 --seed 5 --save "$tap_dir/one"
     under_mpi openmpi mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
         --mca mpi_yield_when_idle 1 -n 3
     under_mpi mpich mpirun.mpich -n 3

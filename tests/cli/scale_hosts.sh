@@ -21,9 +21,7 @@ on_hosts() { # backend
     [ -e "${RIDGE_BUILD:-build/release}/plugins/collective/$1.so" ] || return
     command -v "mpirun.$1" >/dev/null || return
     met=1
-    # shellcheck disable=SC2086
-    run ridge scale ncf $quick --steps 10 --ranks 1,2,3 --backend "$1" --hosts "$tap_dir/hosts" --db "$db" --json
-    exits 0
+    runs ridge scale ncf $quick --steps 10 --ranks 1,2,3 --backend "$1" --hosts "$tap_dir/hosts" --db "$db" --json
     holds ".backend == \"$1\" and (.points | map(.ranks) == [1, 2, 3]) and .points[0].efficiency == 1"
     holds 'all(.points[]; (.losses | length) == 10 and (.by_rank | length) == .ranks and .step_s > 0)'
     holds 'all(.points[1:][].by_rank[]; .communication_s > 0 and (.units | length) > 0)'
@@ -37,7 +35,6 @@ interrupted() { # backend
     [ -e "${RIDGE_BUILD:-build/release}/plugins/collective/$1.so" ] || return
     command -v "mpirun.$1" >/dev/null || return
     echo "$tap_dir/saved-$1" >"$tap_dir/mark" # in a file: grep is a process, too
-    # shellcheck disable=SC2086
     setsid env --default-signal=INT "$RIDGE" scale ncf $quick --steps 10000000 --ranks 2 --backend "$1" \
         --hosts "$tap_dir/hosts" --save "$tap_dir/saved-$1" >"$output" 2>"$errors" </dev/null &
     pid=$!
@@ -54,9 +51,7 @@ interrupted() { # backend
     check "$tap_what: nobody is left" [ "$(grep -lsaFf "$tap_dir/mark" /proc/[0-9]*/cmdline | wc -l)" = 0 ]
 }
 
-# shellcheck disable=SC2086
-run ridge scale ncf $quick --steps 10 --ranks 3 --json
-exits 0
+runs ridge scale ncf $quick --steps 10 --ranks 3 --json
 jq -c '.points[0].losses' "$output" >"$tap_dir/losses"
 printf '# here\nlocalhost slots=2\n127.0.0.1:2\n' >"$tap_dir/hosts"
 on_hosts openmpi
@@ -66,7 +61,6 @@ on_hosts mpich
 # Hosts that are none of this machine's names are reached by what stands in for ssh.
 if [ -e "${RIDGE_BUILD:-build/release}/plugins/collective/openmpi.so" ] && command -v mpirun.openmpi >/dev/null; then
     printf 'alpha\nbeta\n' >"$tap_dir/hosts"
-    # shellcheck disable=SC2086
     OMPI_MCA_plm_rsh_agent=$tap_dir/ssh run ridge scale ncf $quick --steps 10 --ranks 2 --backend openmpi \
         --hosts "$tap_dir/hosts" --json
     exits 0
@@ -78,10 +72,6 @@ printf 'alpha slots=x\n' >"$tap_dir/hosts"
 run ridge scale ncf --tiny --hosts "$tap_dir/hosts"
 exits 2
 [ $met = 0 ] || complains 'hosts:1: "HOST"'
-run ridge scale ncf --tiny --hosts "$tap_dir/none" --backend shm
-exits 2
-complains 'needs a backend with a launcher, not shm'
-run ridge scale ncf --tiny --points
-exits 2
-complains 'for ranks that --hosts has started'
+refuses 'needs a backend with a launcher, not shm' ridge scale ncf --tiny --hosts "$tap_dir/none" --backend shm
+refuses 'for ranks that --hosts has started' ridge scale ncf --tiny --points
 finish

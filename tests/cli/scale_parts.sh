@@ -17,10 +17,8 @@ if [ "$1" = tables ]; then
     # split tables they are what they are with whole ones. The attention's gradients are near 0, and
     # Adam makes steps of what is left of their roundings.
     for how in whole split; do
-        # shellcheck disable=SC2086
-        run ridge scale dien $quick --tiny -n 3 --batch 4 --steps 10 --seed 5 --tables $how \
+        runs ridge scale dien $quick --tiny -n 3 --batch 4 --steps 10 --seed 5 --tables $how \
             --save "$tap_dir/$how" --json
-        exits 0
         jq '.points[0].losses' "$output" >"$tap_dir/$how.losses"
     done
     holds ".points[0].losses as \$many | $(cat "$tap_dir/whole.losses") as \$one |
@@ -36,10 +34,8 @@ if [ "$1" = rows ]; then
     same_as_one wide_deep 5 8 --tables rows
     same_as_one din:items=5000,history=8 2 16 --tables rows --sync-batch-norm
     # What need not be sent: two tables of 16 columns and 4,000 rows, two of 3,000 rows.
-    # shellcheck disable=SC2086
-    run ridge scale ncf:embedding=gather,users=4000,items=3000 $quick -n 2 --batch 16 --steps 2 \
+    runs ridge scale ncf:embedding=gather,users=4000,items=3000 $quick -n 2 --batch 16 --steps 2 \
         --tables rows --json
-    exits 0
     holds '.tables == "rows" and .points[0].bytes_sent < 40000'
     holds '[.points[0].by_rank[0].units[].operation] | unique == ["AllGather", "AllReduce"]'
 fi
@@ -53,9 +49,7 @@ if [ "$1" = moments ]; then
 fi
 
 kept() { # the memory of all that outlives a step, with these options
-    # shellcheck disable=SC2086
-    run ridge scale ncf:embedding=gather $quick --tiny --ranks 4 --batch 16 --steps 2 "$@" --json
-    exits 0
+    runs ridge scale ncf:embedding=gather $quick --tiny --ranks 4 --batch 16 --steps 2 "$@" --json
     kept=$(jq '.points[0].state_bytes' "$output")
 }
 
@@ -80,37 +74,28 @@ if [ "$1" = said ]; then
     check "both take less than split moments" [ "$kept" -lt "$parts" ]
 
     # A checkpoint is that of one rank, whoever had which part.
-    # shellcheck disable=SC2086
-    run ridge scale ncf:embedding=gather $quick --tiny -n 3 --batch 8 --steps 6 --tables split \
+    runs ridge scale ncf:embedding=gather $quick --tiny -n 3 --batch 8 --steps 6 --tables split \
         --moments split --save "$tap_dir/six"
-    exits 0
     for how in "-n 2 --batch 12 --tables split" "-n 4 --batch 6 --moments split" \
         "-n 1 --batch 24 --tables split --moments split"; do
-        # shellcheck disable=SC2086
-        run ridge scale ncf:embedding=gather $quick --tiny $how --steps 12 \
+        runs ridge scale ncf:embedding=gather $quick --tiny $how --steps 12 \
             --resume "$tap_dir/six" --save "$tap_dir/parts"
-        exits 0
-        # shellcheck disable=SC2086
-        run ridge train ncf:embedding=gather $quick --tiny --batch 24 --steps 12 \
+        runs ridge train ncf:embedding=gather $quick --tiny --batch 24 --steps 12 \
             --resume "$tap_dir/six" --save "$tap_dir/twelve"
-        exits 0
         near "$tap_dir/twelve" "$tap_dir/parts"
     done
 
     # In the database points of different strategies are different ones.
     db=$tap_dir/parts.db
     for how in "" "--tables split" "--moments split"; do
-        # shellcheck disable=SC2086
-        run ridge scale wide_deep $quick --tiny -n 2 --batch 16 --steps 4 $how --db "$db"
-        exits 0
+        runs ridge scale wide_deep $quick --tiny -n 2 --batch 16 --steps 4 $how --db "$db"
     done
     prints 'MB kept'
     check "three points" [ "$(sqlite3 "$db" 'SELECT count(*) FROM point')" = 3 ]
     check "their exchanges have names" [ "$(sqlite3 "$db" \
         'SELECT group_concat(kind) FROM (SELECT DISTINCT kind FROM op ORDER BY kind)')" = \
         AllGather,AllReduce,AllToAll,ReduceScatter ]
-    run ridge report --db "$db" -o "$tap_dir/report"
-    exits 0
+    runs ridge report --db "$db" -o "$tap_dir/report"
     check "the page names the strategy" grep -q 'wide_deep b16 t1, tables split' \
         "$tap_dir/report/index.html"
 
@@ -120,9 +105,7 @@ if [ "$1" = said ]; then
     run ridge scale mask_rcnn --tiny -n 2 --no-tune --moments split
     exits 5
     complains 'clips each gradient'
-    run ridge scale ncf --tables columns
-    exits 2
-    complains 'take whole, rows or split'
+    refuses 'take whole, rows or split' ridge scale ncf --tables columns
 fi
 
 under_mpi() { # name, words that start three ranks
@@ -131,18 +114,14 @@ under_mpi() { # name, words that start three ranks
     [ -e "${RIDGE_BUILD:-build/release}/plugins/collective/$name.so" ] || return
     command -v "$1" >/dev/null || return
     met=1
-    # shellcheck disable=SC2086
-    run "$@" "$RIDGE" scale wide_deep $quick --tiny --batch 16 --steps 10 --seed 5 --tables split \
+    runs "$@" "$RIDGE" scale wide_deep $quick --tiny --batch 16 --steps 10 --seed 5 --tables split \
         --moments split --save "$tap_dir/$name"
-    exits 0
     near "$tap_dir/one" "$tap_dir/$name"
 }
 
 if [ "$1" = mpi ]; then
     met=0
-    # shellcheck disable=SC2086
-    run ridge train wide_deep $quick --tiny --batch 48 --steps 10 --seed 5 --save "$tap_dir/one"
-    exits 0
+    runs ridge train wide_deep $quick --tiny --batch 48 --steps 10 --seed 5 --save "$tap_dir/one"
     under_mpi openmpi mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
         --mca mpi_yield_when_idle 1 -n 3
     under_mpi mpich mpirun.mpich -n 3

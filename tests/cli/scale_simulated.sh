@@ -11,8 +11,7 @@ fi
 db=$tap_dir/scale.db net=$tap_dir/network.toml
 printf 'link_gbit_s = 0.01\nlink_latency_us = 25\n' >"$net"
 simulate() { # options
-    run ridge scale ncf --tiny -t 1 --no-tune --batch 32 --platform "$net" "$@" --json
-    exits 0
+    runs ridge scale ncf --tiny -t 1 --no-tune --batch 32 --platform "$net" "$@" --json
     complains 'simulated, not measured'
 }
 
@@ -36,8 +35,7 @@ holds 'all(.points[1:][]; .hidden_s > .exposed_s * 4 and (.by_rank[0].units | le
 holds 'all(.points[1:][].by_rank[].units[]; .ready_s <= .started_s + 1e-9 and .started_s < .ended_s)'
 
 # From what was measured: one rank takes as long as it did beside its neighbour, less the waiting.
-run ridge scale ncf --tiny -t 1 --no-tune --batch 32 --ranks 2 --steps 12 --unit 4000 --db "$db" --json
-exits 0
+runs ridge scale ncf --tiny -t 1 --no-tune --batch 32 --ranks 2 --steps 12 --unit 4000 --db "$db" --json
 holds '.points[0] | .computing_s > 0 and all(.by_rank[]; .step_s > 0)'
 cp "$output" "$tap_dir/measured"
 simulate --simulate 5 --db "$db"
@@ -53,27 +51,15 @@ check "not from the clock" [ "$(sqlite3 "$db" "SELECT count(*) FROM metric AS m 
     JOIN point AS p ON p.id = r.point WHERE p.device = 'simulated' AND m.source = 'clock'")" = 0 ]
 run ridge compare latest~1 latest --db "$db"
 check "no point of one is a point of the other" sh -c "! grep -qE '(same|faster|slower|inconclusive) +ncf' '$output'"
-run ridge report --db "$db" -o "$tap_dir/report"
-exits 0
+runs ridge report --db "$db" -o "$tap_dir/report"
 check "the page says so" grep -q 'simulated, not measured' "$tap_dir/report/index.html"
-run ridge plot scaling --db "$db" -o "$tap_dir/plots"
-exits 0
+runs ridge plot scaling --db "$db" -o "$tap_dir/plots"
 check "a curve of its own" [ "$(grep -c 'ncf b32 t1 simulated$' "$tap_dir/plots/scaling.dat")" -ge 2 ]
 
-run ridge scale ncf --tiny --simulate 4
-exits 2
-complains 'go together'
-run ridge scale ncf --tiny --simulate 4 --platform "$net"
-exits 2
-complains 'from --db FILE'
-run ridge scale ncf --tiny --batch 48 --simulate 4 --platform "$net" --db "$db"
-exits 2
-complains 'measure two first'
-run ridge scale ncf --tiny --simulate 4 --platform "$net" --step-time 1 --wire f32
-exits 2
-complains 'take f16 or bf16'
-run ridge scale ncf --tiny --ranks 2 --step-time 1
-exits 2
-complains 'belong to --simulate'
+refuses 'go together' ridge scale ncf --tiny --simulate 4
+refuses 'from --db FILE' ridge scale ncf --tiny --simulate 4 --platform "$net"
+refuses 'measure two first' ridge scale ncf --tiny --batch 48 --simulate 4 --platform "$net" --db "$db"
+refuses 'take f16 or bf16' ridge scale ncf --tiny --simulate 4 --platform "$net" --step-time 1 --wire f32
+refuses 'belong to --simulate' ridge scale ncf --tiny --ranks 2 --step-time 1
 check "nothing is left" sh -c '! ls -d "$TMPDIR"/ridge-simulation-* 2>/dev/null | grep -q .'
 finish

@@ -3,8 +3,7 @@
 # A database that cannot be written in the middle of a run: the run says where it is kept, and gets in.
 . tests/lib/tap.sh
 db=$tap_dir/r.db
-run ridge run ncf --device null -s 0.01 --no-report --no-ceilings --db "$db"
-exits 0
+runs ridge run ncf --device null -s 0.01 --no-report --no-ceilings --db "$db"
 "$RIDGE" run gemm:m=512,n=512,k=512 -s 4 --no-verify --no-layers --no-tune --no-report --no-ceilings --db "$db" >"$output" 2>"$errors" &
 victim=$!
 sleep 1
@@ -18,8 +17,7 @@ check "it does not claim to be in the database" sh -c '! grep -qE "run [0-9a-f]+
 rmdir "$db"
 mkdir -p "$db.spool"
 touch -d '1 hour ago' "$db.spool/00000000-0000-4000-8000-000000000000.db"
-run ridge run ncf --device null -s 0.01 --no-report --no-ceilings --db "$db"
-exits 0
+runs ridge run ncf --device null -s 0.01 --no-report --no-ceilings --db "$db"
 check "the run is in now" test "$(sqlite3 "$db" "SELECT count(*) FROM point WHERE workload LIKE 'gemm%'")" = 1
 check "no spool is left, empty ones neither" test ! -e "$db.spool"
 

@@ -10,7 +10,6 @@ db=$tap_dir/steps.db
 options="--providers sample,reference --cache $tap_dir/cache --db $db --no-verify --no-ceilings
     --no-report --profilers model --samples 6 --seconds 0.05 --quiet"
 
-# shellcheck disable=SC2086
 run ridge run active:elements=65536 $options
 said=$(sqlite3 "$db" "SELECT kernel FROM op")
 check "the sample's kernel computes it: $said" [ "$said" = sample_relu ]
@@ -18,10 +17,8 @@ trial=$(sqlite3 "$db" "SELECT value > 0 FROM metric WHERE name = 'trial_s' AND o
 check "what it took on trial is kept" [ "$trial" = 1 ]
 RIDGE_SAMPLE_REPEAT=5000
 export RIDGE_SAMPLE_REPEAT
-# shellcheck disable=SC2086
 run ridge run active:elements=65536 $options
 prints 'note: 1 step took more than three times what the tuner.s trial took: #0 .*\(Relu\) .* instead of '
-# shellcheck disable=SC2086
 run ridge run active:elements=65536 $options --json
 holds '.[0].notes | any(test("took more than three times"))'
 run ridge report --db "$db" -o "$tap_dir/page"

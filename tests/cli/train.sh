@@ -15,8 +15,7 @@ learns() {
     ssd*_vgg16) steps=20 ;;
     *) steps= ;;
     esac
-    run ridge train "$1" --tiny --no-tune -t 1 --json ${steps:+--steps "$steps"}
-    exits 0
+    runs ridge train "$1" --tiny --no-tune -t 1 --json ${steps:+--steps "$steps"}
     holds '.loss_last <= .loss_first / 2'
     holds '.steps == .steps_wanted and (.losses | length) == .steps'
     holds '.held_out | length == 1 and (.[0].loss | type) == "number"'
@@ -43,8 +42,7 @@ if of_part others; then
 fi
 of_part command || finish
 
-run ridge train ncf --tiny --steps 40 --eval-every 20 -t 1 --quick-tune --json
-exits 0
+runs ridge train ncf --tiny --steps 40 --eval-every 20 -t 1 --quick-tune --json
 holds '.held_out | map(.step) == [20, 40]'
 holds '.quality == "AUC" and .held_out[1].quality > 0.4 and .held_out[1].quality <= 1'
 holds '.held_out[1].quality_bayes > 0.99 and .held_out[0].quality_bayes == .held_out[1].quality_bayes'
@@ -57,33 +55,26 @@ run ridge train ncf --tiny --steps 40 --seed 1 -t 1 --quick-tune --json
 jq .losses "$output" >"$tap_dir/other"
 check "another seed, other losses" sh -c "! cmp -s '$tap_dir/losses' '$tap_dir/other'"
 
-run ridge train ncf --tiny --steps 20 -t 1 --quick-tune --optimiser sgd --rate 0.5
-exits 0
+runs ridge train ncf --tiny --steps 20 -t 1 --quick-tune --optimiser sgd --rate 0.5
 prints 'sgd, rate 0\.5'
 prints 'waiting for input'
 complains 'step 20 of 20: loss'
 
 # Activations that are computed again are the same, bit for bit, dropout included, in less memory.
 thin="bert_base:depth=6,tokens=64,width=96,heads=3,vocabulary=512 --batch 16 --steps 3 -t 1 --no-tune --json"
-# shellcheck disable=SC2086
-run ridge train $thin
-exits 0
+runs ridge train $thin
 jq .losses "$output" >"$tap_dir/kept_losses"
 kept=$(jq .arena_bytes "$output")
-# shellcheck disable=SC2086
-run ridge train $thin --recompute
-exits 0
+runs ridge train $thin --recompute
 jq .losses "$output" >"$tap_dir/recomputed_losses"
 check "recomputed, the same losses" cmp "$tap_dir/kept_losses" "$tap_dir/recomputed_losses"
 holds ".recompute and .arena_bytes * 2 < $kept"
 
-# shellcheck disable=SC2086
 run ridge train $thin --recompute --segments 3
 exits 0
 jq .losses "$output" >"$tap_dir/segments_losses"
 check "in three segments, the same losses" cmp "$tap_dir/kept_losses" "$tap_dir/segments_losses"
 holds ".arena_bytes < $kept"
-# shellcheck disable=SC2086
 run ridge train $thin --recompute --segments 100000
 exits 2
 complains 'in 100000 segments: the forward pass of bert_base has [0-9]+ nodes'
@@ -115,36 +106,25 @@ exits 2
 complains 'a batch of 64 is not so many equal parts'
 
 # A training that stopped goes on as if it had not: the same losses and the same states, bit for bit.
-run ridge train ncf --tiny --steps 40 -t 1 --quick-tune --save "$tap_dir/whole"
-exits 0
+runs ridge train ncf --tiny --steps 40 -t 1 --quick-tune --save "$tap_dir/whole"
 # Constant rates do not depend on how many steps there will be.
-run ridge train ncf --tiny --steps 15 -t 1 --quick-tune --save "$tap_dir/part" --save-every 5
-exits 0
-run ridge train ncf --tiny --steps 40 -t 1 --quick-tune --resume "$tap_dir/part" --save "$tap_dir/rest" --json
-exits 0
+runs ridge train ncf --tiny --steps 15 -t 1 --quick-tune --save "$tap_dir/part" --save-every 5
+runs ridge train ncf --tiny --steps 40 -t 1 --quick-tune --resume "$tap_dir/part" --save "$tap_dir/rest" --json
 holds '.first_step == 15 and .steps == 40 and (.losses | length) == 25'
 jq '.losses' "$output" >"$tap_dir/rest_losses"
 jq '.[15:]' "$tap_dir/losses" >"$tap_dir/whole_losses"
 check "the same losses" cmp "$tap_dir/rest_losses" "$tap_dir/whole_losses"
-run ridge checkpoint diff "$tap_dir/whole" "$tap_dir/rest"
-exits 0
+runs ridge checkpoint diff "$tap_dir/whole" "$tap_dir/rest"
 run ridge checkpoint diff "$tap_dir/whole" "$tap_dir/part"
 exits 1
-run ridge train wide_deep --tiny --resume "$tap_dir/part"
-exits 2
-complains 'is of ncf'
-run ridge train ncf --tiny --batch 8 --resume "$tap_dir/part"
-exits 2
-complains 'batches of another size'
-run ridge train ncf --tiny --steps 15 --resume "$tap_dir/part"
-exits 2
-complains 'has made 15 steps'
+refuses 'is of ncf' ridge train wide_deep --tiny --resume "$tap_dir/part"
+refuses 'batches of another size' ridge train ncf --tiny --batch 8 --resume "$tap_dir/part"
+refuses 'has made 15 steps' ridge train ncf --tiny --steps 15 --resume "$tap_dir/part"
 run ridge train ncf --tiny --save-every 5
 exits 2
 
 # Killed (SIGKILL) while it saves after every step, and gone on with: the same states, bit for bit.
-run ridge train wide_deep --tiny --steps 400 -t 1 --no-tune --save "$tap_dir/whole"
-exits 0
+runs ridge train wide_deep --tiny --steps 400 -t 1 --no-tune --save "$tap_dir/whole"
 killed=0
 for pause in 0.3 0.5 0.7 0.9 1.2; do
     [ $killed -lt 2 ] || break
@@ -159,11 +139,9 @@ for pause in 0.3 0.5 0.7 0.9 1.2; do
         continue
     fi
     killed=$((killed + 1))
-    run ridge train wide_deep --tiny --steps 400 -t 1 --no-tune --resume "$tap_dir/part" --save "$tap_dir/rest" --json
-    exits 0
+    runs ridge train wide_deep --tiny --steps 400 -t 1 --no-tune --resume "$tap_dir/part" --save "$tap_dir/rest" --json
     holds '.first_step >= 1 and .first_step < 400'
-    run ridge checkpoint diff "$tap_dir/whole" "$tap_dir/rest"
-    exits 0
+    runs ridge checkpoint diff "$tap_dir/whole" "$tap_dir/rest"
 done
 [ $killed = 2 ]
 tap_result $? "$killed trainings were killed after their first checkpoint"
@@ -172,12 +150,8 @@ tap_result $? "$killed trainings were killed after their first checkpoint"
 run ridge train gemm
 exits 5
 complains 'gemm is not trained'
-run ridge train nfc
-exits 2
-complains 'not known'
-run ridge train ncf --optimiser adm
-exits 2
-complains 'did you mean "adam"'
+refuses 'not known' ridge train nfc
+refuses 'did you mean "adam"' ridge train ncf --optimiser adm
 run ridge train ncf --tiny --rate 1e30 --steps 50 --optimiser sgd -t 1 --quick-tune
 exits 3
 complains 'the loss of step [0-9]+ is .*smaller --rate'

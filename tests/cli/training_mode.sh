@@ -5,8 +5,7 @@
 small="ncf:users=32,items=24"
 db=$tap_dir/results.db
 
-run ridge plan ncf --mode inference,training --json
-exits 0
+runs ridge plan ncf --mode inference,training --json
 holds '.points | map(.mode) == ["inference", "training"]'
 holds '.points | map(.id) | length == (unique | length)'
 run ridge plan ncf --json
@@ -18,51 +17,38 @@ prints 'skipped: scenario "server": nobody waits'
 run ridge plan ncf --mode learning
 exits 2
 
-run ridge plan ncf --mode inference,training --recompute --json
-exits 0
+runs ridge plan ncf --mode inference,training --recompute --json
 holds '.points[0].skip | startswith("recompute: only a step of training")'
 holds '.points[1] | .skip == null and (.canonical | endswith(" recompute=auto"))'
 run ridge plan ncf --mode training --recompute --segments 2,4 --json
 holds '.points | map(.canonical | split(" ") | last) == ["recompute=2", "recompute=4"]'
-run ridge plan ncf --mode training --recompute --segments 1
-exits 2
-complains 'of a single segment nothing is computed again'
-run ridge graph ncf --recompute
-exits 2
-complains '\-\-recompute needs --mode training'
+refuses 'of a single segment nothing is computed again' ridge plan ncf --mode training --recompute --segments 1
+refuses '\-\-recompute needs --mode training' ridge graph ncf --recompute
 
-run ridge graph "$small" --mode training --json
-exits 0
+runs ridge graph "$small" --mode training --json
 holds '[.nodes[].phase] | unique == ["backward", "forward", "update"]'
 holds '[.nodes[] | select(.phase == "update").op] | contains(["Adam"])'
 backward=$(jq '[.nodes[] | select(.phase == "backward")] | length' "$output")
-run ridge graph "$small" --mode training --recompute --segments 2 --json
-exits 0
+runs ridge graph "$small" --mode training --recompute --segments 2 --json
 holds "[.nodes[] | select(.phase == \"backward\")] | length > $backward"
 run ridge graph "$small" --json
 holds 'all(.nodes[]; .phase == "forward")'
 
-run ridge verify "$small" "$small,embedding=gather" wide_deep --batch 16 --mode training --quick-tune --json
-exits 0
+runs ridge verify "$small" "$small,embedding=gather" wide_deep --batch 16 --mode training --quick-tune --json
 holds 'length == 3 and all(.[]; .status == "ok" and .max_rel_error > 0 and .max_rel_error <= 1e-4)'
-run ridge verify "$small" --batch 16 --mode training --recompute --segments 2 --quick-tune --json
-exits 0
+runs ridge verify "$small" --batch 16 --mode training --recompute --segments 2 --quick-tune --json
 holds '.[0].status == "ok"'
 if [ -z "${ASAN_OPTIONS-}${TSAN_OPTIONS-}" ]; then # they reserve address space of their own
-    run sh -c 'ulimit -v 350000; exec "$@"' sh "$RIDGE" verify "$small" --batch 262144 --mode training --no-tune \
+    runs sh -c 'ulimit -v 350000; exec "$@"' sh "$RIDGE" verify "$small" --batch 262144 --mode training --no-tune \
         --providers native --threads 1
-    exits 0
     prints 'batch [0-9]+, because the reference of batch 262144 needs more memory than is free'
 fi
-run ridge verify --all --domain micro --mode training
-exits 2
-complains 'no workload that is trained is of the domain "micro"'
+refuses 'no workload that is trained is of the domain "micro"' ridge verify --all --domain micro --mode training
 run ridge verify gemm --mode training
 exits 5
 complains 'gemm is not trained'
 
-run ridge explain "$small" --batch 16 --mode training --quick-tune
-exits 0
+runs ridge explain "$small" --batch 16 --mode training --quick-tune
 prints '^backward +[0-9]+ steps, '
 prints '^update +[0-9]+ steps, '
 
@@ -71,8 +57,7 @@ run ridge run "$small" --batch 16 --mode inference,training --seconds 0.05 --sam
 [ "$code" = 0 ] || [ "$code" = 4 ]
 tap_result $? "a run of both modes: exit code 0 or 4"
 holds 'length == 2 and all(.[]; .status == "ok" or .status == "invalid")'
-run ridge export --format json --db "$db"
-exits 0
+runs ridge export --format json --db "$db"
 for phase in forward backward update; do
     prints "${phase}_time_s"
     prints "${phase}_flops"
@@ -82,8 +67,7 @@ for memory in state gradient activation; do
     prints "${memory}_bytes"
 done
 prints '"mode": "training"'
-run ridge history ncf --db "$db"
-exits 0
+runs ridge history ncf --db "$db"
 prints 'training'
 check "the page shows the phases" grep -q "Phases of a step" "$tap_dir/report/index.html"
 check "and what they leave in memory" grep -q ">Leaves<" "$tap_dir/report/index.html"

@@ -39,13 +39,9 @@ answers 1
 unset RIDGE_HOST_DRY
 # What is compared is computed by the kernels that were timed.
 tuned="wide_deep --device cuda --batch 1 --precision bf16 --threads 1 --cache $tap_dir/cache.txt"
-# shellcheck disable=SC2086
-run env RIDGE_HOST_UNITS=1 "$RIDGE" run $tuned --on-request
-exits 0
+runs env RIDGE_HOST_UNITS=1 "$RIDGE" run $tuned --on-request
 cp "$tap_dir/cache.txt" "$tap_dir/before.txt"
-# shellcheck disable=SC2086
-run env RIDGE_HOST_UNITS=1 "$RIDGE" infer $tuned
-exits 0
+runs env RIDGE_HOST_UNITS=1 "$RIDGE" infer $tuned
 check "inference tunes nothing anew" cmp "$tap_dir/cache.txt" "$tap_dir/before.txt"
 check "there was something to tune" grep -q cuda_ "$tap_dir/cache.txt"
 
@@ -53,13 +49,11 @@ if /usr/bin/python3 -c 'import torch, onnx' 2>/dev/null; then
     compares() {
         run /usr/bin/python3 tests/gpu/compare_torch.py --ridge "$RIDGE" "$@"
     }
-    run /usr/bin/python3 tests/gpu/test_compare_torch.py
-    exits 0
+    runs /usr/bin/python3 tests/gpu/test_compare_torch.py
     compares --check-only ncf@2 wide_deep@2 --precisions f32,bf16
     exits 0
     measured="--torch-device cpu --no-compile --option=--no-tune --samples 3 --seconds 0.1 --limit 1
         --precisions f32 wide_deep@1"
-    # shellcheck disable=SC2086
     compares $measured --json "$tap_dir/rows.json"
     exits 1 # a GPU of fibers is slower than any CPU
     prints '^FAIL geometric mean 0\.[0-9]+ x PyTorch eager, wanted 1\.50 .single executions: 0\.[0-9]+.$'
@@ -68,13 +62,11 @@ if /usr/bin/python3 -c 'import torch, onnx' 2>/dev/null; then
     # A GPU that does nothing is fast: what it computes is compared as well.
     RIDGE_HOST_DRY=1
     export RIDGE_HOST_DRY
-    # shellcheck disable=SC2086
     compares $measured
     exits 1
     prints "^FAIL wide_deep f32: Ridge's outputs differ"
     RIDGE_HOST_FAIL=graph_launch:4
     export RIDGE_HOST_FAIL
-    # shellcheck disable=SC2086
     compares $measured
     exits 1
     prints '^FAIL wide_deep f32: .*--on-request.* instead of a time in ms'

@@ -15,11 +15,8 @@ kit=$bare/kit
 mkdir -p "$bare/bin" "$bare/tmp" "$bare/dev" "$bare/lib64"
 nccl=
 [ ! -f "$build/tests/nccl_fake/libnccl.so.2" ] || nccl=$build/plugins/collective/nccl.so
-# shellcheck disable=SC2086
-run tools/gpu_kit.sh "$build" "$kit" "$build/tests/gpu/host/plugins/cuda.so" $nccl
-exits 0
+runs tools/gpu_kit.sh "$build" "$kit" "$build/tests/gpu/host/plugins/cuda.so" $nccl
 prints 'kit: [0-9.]+ MiB$'
-# shellcheck disable=SC2086
 check "a second time over the first" tools/gpu_kit.sh "$build" "$kit" "$build/tests/gpu/host/plugins/cuda.so" $nccl
 check "protobuf, SQLite and hwloc are there" ls "$kit/lib/libprotobuf-c.so.1" "$kit/lib/libsqlite3.so.0" "$kit/lib/libhwloc.so.15"
 check "the C library is not" sh -c "! ls '$kit'/lib/libc.so* '$kit'/lib/ld-* 2>/dev/null"
@@ -27,9 +24,7 @@ check "nothing for debuggers" sh -c "! readelf -SW '$kit/build/ridge' | grep -q 
 run tools/gpu_kit.sh "$build" "$tap_dir/new" /nonexistent/cuda.so
 exits 1
 complains 'cuda.so is not built'
-run tools/gpu_kit.sh "$build" tests
-exits 2
-complains 'tests is there and is no kit'
+refuses 'tests is there and is no kit' tools/gpu_kit.sh "$build" tests
 
 # ---- the bare root ----
 take() { # FILE: with what it opens, at the same places
@@ -56,7 +51,6 @@ else
 fi
 small="RIDGE_HOST_UNITS=1 RIDGE_HOST_CACHE=300000 RIDGE_HOST_GPUS=1 RIDGE_HOST_WATCH=0"
 stage() {
-    # shellcheck disable=SC2086
     run $inside $small $variables "$kit_at/run" "$@"
 }
 variables=

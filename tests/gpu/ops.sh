@@ -27,35 +27,28 @@ cat "$output"
 exits 0
 prints '^[1-9][0-9]{2,} passed, 0 failed'
 # f8 in sizes that no library takes.
-run "$build/ridge" verify gemm:m=70,n=50,k=131 --precision f8 --device cuda
-exits 0
+runs "$build/ridge" verify gemm:m=70,n=50,k=131 --precision f8 --device cuda
 prints 'cuda f8 .* ok'
 run "$build/ridge" explain gemm:m=70,n=50,k=131 --precision f8 --device cuda
 prints 'MatMulF8 .* cuda_matmul'
 prints '^1 steps'
-run "$build/ridge" verify ncf --precision f8 --device cuda
-exits 2
-complains 'precision "f8": ncf cannot run in it on cuda'
+refuses 'precision "f8": ncf cannot run in it on cuda' "$build/ridge" verify ncf --precision f8 --device cuda
 
 # Bytes, too: exact, and on the device.
-run "$build/ridge" verify gemm:m=70,n=50,k=131 --precision i8 --device cuda
-exits 0
+runs "$build/ridge" verify gemm:m=70,n=50,k=131 --precision i8 --device cuda
 prints 'max relative error 0 \(bound 0\)'
 run "$build/ridge" explain gemm:m=70,n=50,k=131 --precision i8 --device cuda
 prints 'MatMulInte.* cuda_matmul_integer'
 
 # A file with operators in bf16 was judged by the bound of f32, which it was run in.
-run "$build/ridge" export gemm:m=70,n=50,k=131 --precision bf16 --output "$tap_dir/bf16.onnx"
-exits 0
-run "$build/ridge" verify "$tap_dir/bf16.onnx" --device cuda
-exits 0
+runs "$build/ridge" export gemm:m=70,n=50,k=131 --precision bf16 --output "$tap_dir/bf16.onnx"
+runs "$build/ridge" verify "$tap_dir/bf16.onnx" --device cuda
 prints 'cuda f32 .* ok'
 
 # Without a trial a library's kernel comes before those that came with the device.
 RIDGE_PLUGIN_PATH=$plugins:$build/tests/plugin_sample
 RIDGE_SAMPLE=idle
 export RIDGE_SAMPLE
-run "$build/ridge" explain active:case=94 --device cuda --no-tune
-exits 0
+runs "$build/ridge" explain active:case=94 --device cuda --no-tune
 prints 'Relu .* sample_idle'
 finish

@@ -8,6 +8,8 @@
 #     complains 'did you mean'    the same for standard error
 #     holds 'length > 3'          a jq expression that must be true of standard output
 #     check "what" command...     any command that must succeed
+#     runs ridge doctor           the same as run, with exits 0
+#     refuses 'did you mean' ridge graph resnt50   as run, with exits 2 and complains
 #     finish                      at the end
 #
 # RIDGE is the program; tools/run_tests.sh sets it. Tests run in the root of the tree.
@@ -48,6 +50,19 @@ run() {
 exits() {
     [ "$code" = "$1" ]
     tap_result $? "$tap_what: exit code $1"
+}
+
+runs() {
+    run "$@"
+    exits 0
+}
+
+refuses() { # PATTERN COMMAND...
+    refusal=$1
+    shift
+    run "$@"
+    exits 2
+    complains "$refusal"
 }
 
 prints() {

@@ -15,7 +15,6 @@ longest=0
 
 for n in $(seq 1 "$trials"); do
     began=$(date +%s)
-    # shellcheck disable=SC2086
     "$RIDGE" run ${RIDGE_SUITE:-quick} --against "$RIDGE" --db "$db" --tag "itself.$n" --quiet >"$tap_dir/run" 2>"$errors"
     took=$(($(date +%s) - began))
     [ $took -le $longest ] || longest=$took

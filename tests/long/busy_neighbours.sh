@@ -17,7 +17,6 @@ measure # finds kernels, so that every try does the same
 for nice in '' 'nice -n 19'; do
     found=0
     for _ in $(seq "$tries"); do
-        # shellcheck disable=SC2086
         busy_begin $nice
         measure
         busy_end

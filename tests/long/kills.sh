@@ -4,7 +4,6 @@
 # each the database is sound; at the end of each run every planned point is stored once with all its samples, and
 # what a killed command was to write is either whole or was never there.
 # RIDGE_KILLS (100): how many; RIDGE_SEED (1).
-# shellcheck disable=SC2317,SC2086 # functions are called by name; numbers of processes
 . tests/lib/tap.sh
 kills=${RIDGE_KILLS:-100}
 # shellcheck disable=SC3045 # dash and bash have ulimit -v

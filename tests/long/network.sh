@@ -45,7 +45,9 @@ for k in 0 1 2 3; do
     ip netns exec "$name$k" ip link set lo up
     ip netns exec "$name$k" ip link set eth0 up
     ip netns exec "$name$k" ip addr add "10.98.0.$((k + 1))/24" dev eth0
-    shape "$name$k" eth0 && shape "${name}s" "port$k" || skip "no token buckets"
+    if ! shape "$name$k" eth0 || ! shape "${name}s" "port$k"; then
+        skip "no token buckets"
+    fi
     mkdir -p "/etc/netns/$name$k"
     { echo "127.0.0.1 localhost"; for j in 0 1 2 3; do echo "10.98.0.$((j + 1)) $name$j"; done; } \
         >"/etc/netns/$name$k/hosts"

@@ -10,8 +10,7 @@ if ! ${CC:-gcc} -O3 -march=native -funroll-loops -ffp-contract=fast -o "$program
     echo "no compiler for the independent loops"
     exit 77
 fi
-run ridge peaks --json --threads 1
-exits 0
+runs ridge peaks --json --threads 1
 set_of() {
     jq -r --arg n "$1" '.[] | select(.name == $n and .threads == 1) | .working_set_bytes' "$output"
 }

@@ -109,8 +109,7 @@ clean() {
 
 # What it looks for it finds: a label moved onto another, a thing too wide, an error.
 env tests/lib/sample_db.sh "$tap_dir/usual.db"
-run ridge report --db "$tap_dir/usual.db" --output "$tap_dir/usual"
-exits 0
+runs ridge report --db "$tap_dir/usual.db" --output "$tap_dir/usual"
 mkdir "$tap_dir/bad"
 sed -e 's|<text>DRAM 24.1 GB/s</text>|<text>DRAM 24.1 GB/s</text><text>mmmmmm</text>|' \
     -e 's|<main>|<main><div style="width:1500px">x</div><script>nowhere()</script>|' \
@@ -132,8 +131,7 @@ look_everywhere() { # name of a report
 
 cp "$tap_dir/usual.db" "$tap_dir/other.db"
 tests/lib/other_machine.sh "$tap_dir/other.db"
-run ridge report "$tap_dir/usual.db" "$tap_dir/other.db" --output "$tap_dir/two"
-exits 0
+runs ridge report "$tap_dir/usual.db" "$tap_dir/other.db" --output "$tap_dir/two"
 look_everywhere two
 
 # 37 points, most of them where a few have room: numbers and a legend. Strips of visits beside them.
@@ -145,8 +143,7 @@ sqlite3 "$tap_dir/crowd.db" "INSERT INTO visit
     FROM result AS r JOIN metric AS t ON t.result = r.id AND t.op IS NULL AND t.name = 'time_s',
         generate_series(0, 3) AS f
     WHERE r.run = 3"
-run ridge report --db "$tap_dir/crowd.db" --output "$tap_dir/crowd"
-exits 0
+runs ridge report --db "$tap_dir/crowd.db" --output "$tap_dir/crowd"
 check "the crowd is numbered" grep -q "^set label '30' at" "$tap_dir/crowd/plots/roofline.gp"
 look_everywhere crowd
 
@@ -154,8 +151,7 @@ for knobs in "X=1 usual" "WORKLOADS=17 many" "HOSTILE=1 hostile" "CEILINGS=0 bar
     "SAMPLES=5000 tails"; do
     name=${knobs#* }
     env "${knobs% *}" tests/lib/sample_db.sh "$tap_dir/$name.db"
-    run ridge report --db "$tap_dir/$name.db" --output "$tap_dir/$name"
-    exits 0
+    runs ridge report --db "$tap_dir/$name.db" --output "$tap_dir/$name"
     look_everywhere "$name"
 done
 finish

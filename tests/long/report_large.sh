@@ -21,8 +21,7 @@ fi
 
 tests/lib/sample_db.sh "$tap_dir/points.db"
 tests/lib/more_points.sh "$tap_dir/points.db" 124
-run ridge report --db "$tap_dir/points.db" --output "$tap_dir/points"
-exits 0
+runs ridge report --db "$tap_dir/points.db" --output "$tap_dir/points"
 html=$tap_dir/points/index.html
 check "503 rows" test "$(grep -c '<tr id="p[0-9]*">' "$html")" -eq 503
 echo "# $(wc -c <"$html") bytes"

@@ -122,8 +122,7 @@ addEventListener("load", function () {
 });
 EOF
 env WORKLOADS=17 RUNS=3 tests/lib/sample_db.sh "$tap_dir/many.db"
-run ridge report --db "$tap_dir/many.db" --output "$tap_dir/many"
-exits 0
+runs ridge report --db "$tap_dir/many.db" --output "$tap_dir/many"
 html=$tap_dir/many/index.html
 { printf '<script>'; cat "$tap_dir/probe.js"; printf '</script>'; } >"$tap_dir/probe.html"
 sed -e "/<head>/r $tap_dir/probe.html" "$html" >"$tap_dir/probed.html"

@@ -14,7 +14,6 @@ dir=$(kept_folder)
 db=$dir/same_program.db
 
 for n in $(seq 0 "$pairs"); do
-    # shellcheck disable=SC2086
     "$RIDGE" run ${RIDGE_SUITE:-quick} --db "$db" --tag "same.$n" --no-report --quiet >"$tap_dir/run" 2>"$errors"
     case $? in
     0 | 4) ;;

@@ -12,7 +12,6 @@ trial() { # number
     signal=$(case $(($1 % 3)) in 0) echo KILL ;; 1) echo STOP ;; 2) echo SEGV ;; esac)
     moment=$(awk "BEGIN { print ($1 * 37 % 50) / 25 }")
     how=$([ $(($1 / 12 % 2)) = 0 ] || echo "--tables split --moments split")
-    # shellcheck disable=SC2086
     "$RIDGE" scale ncf:embedding=gather -t 1 --no-tune --tiny --ranks $ranks --batch 16 \
         --steps 10000000 --deadline 2 --unit 4000 $how >"$output" 2>"$errors" </dev/null &
     pid=$!

@@ -15,8 +15,7 @@ network() { # link_gbit_s
 }
 simulate() { # ranks, options
     began=$(date +%s)
-    run ridge scale resnet50 -b 8 -t 1 --platform "$tap_dir/network.toml" --wire f16 --json --simulate "$@"
-    exits 0
+    runs ridge scale resnet50 -b 8 -t 1 --platform "$tap_dir/network.toml" --wire f16 --json --simulate "$@"
     took=$(($(date +%s) - began))
     check "$took s, at most 600" [ $took -le 600 ]
     jq -r '.points[-1] | "# \(.ranks) ranks: step \(.step_s) s, exposed \(.exposed_s) s, efficiency \(.efficiency)"' "$output"

@@ -52,7 +52,6 @@ count_found() { # database, base, head, tag of a run with steps
 # ---- in turns, 5 % ----
 trials=${RIDGE_TRIALS:-3}
 for n in $(seq 1 "$trials"); do
-    # shellcheck disable=SC2086
     RIDGE_SLOWED=$operator=5 "$slowed" run ${RIDGE_SUITE:-quick} --against "$plain" --db "$dir/turns.db" \
         --tag "slowed.$n" --quiet >"$tap_dir/run" 2>"$errors"
     count_found "$dir/turns.db" "slowed.$n.base" "slowed.$n" "slowed.$n"
@@ -66,11 +65,9 @@ wanted=0
 nights=${RIDGE_NIGHTS:-6}
 if [ "$nights" -gt 0 ]; then
     for n in $(seq 1 "$nights"); do
-        # shellcheck disable=SC2086
         "$plain" run ${RIDGE_SUITE:-quick} --db "$dir/nights.db" --tag "night.$n" --no-report --quiet >"$tap_dir/run" 2>"$errors"
     done
     for n in 1 2 3; do
-        # shellcheck disable=SC2086
         RIDGE_SLOWED=$operator=15 "$slowed" run ${RIDGE_SUITE:-quick} --db "$dir/nights.db" --tag "slow.$n" --no-report \
             --quiet >"$tap_dir/run" 2>"$errors"
     done

@@ -4,12 +4,9 @@
 . tests/lib/tap.sh
 
 for name in $("$RIDGE" list --json | jq -r '.[].name'); do
-    run ridge verify "$name"
-    exits 0
-    run ridge verify "$name" --providers native
-    exits 0
-    run ridge verify "$name" --batch 3 --no-tune
-    exits 0
+    runs ridge verify "$name"
+    runs ridge verify "$name" --providers native
+    runs ridge verify "$name" --batch 3 --no-tune
 done
 
 finish
