@@ -50,7 +50,7 @@ judge_bytes() { # DATABASE METRIC KNOWN
     done
 }
 
-"$ridge" peaks --device "$device" --quick --json >"$folder/peaks" 2>"$folder/log" || cat "$folder/log"
+"$ridge" peaks --device "$device" --only "size L2" --quick --json >"$folder/peaks" 2>"$folder/log" || cat "$folder/log"
 cache=$(jq -r 'map(select(.name == "size L2"))[0].value // empty' "$folder/peaks")
 if [ -z "$cache" ]; then
     echo "FAIL the size of the second cache is not known"

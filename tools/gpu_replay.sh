@@ -54,7 +54,7 @@ below() { # LIMIT NUMBER, both numbers
 }
 
 own_part() {
-    "$ridge" peaks --device "$device" --quick --json >"$folder/peaks" 2>"$folder/log" ||
+    "$ridge" peaks --device "$device" --only "launch wait" --quick --json >"$folder/peaks" 2>"$folder/log" ||
         cat "$folder/log"
     wait=$(jq -r 'map(select(.name == "launch wait"))[0].value // "not known"' "$folder/peaks")
     take active:elements=1 --scenario single_stream --seconds 0.5

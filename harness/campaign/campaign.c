@@ -197,6 +197,7 @@ static enum status check_device(struct campaign *c, const char *name, struct err
  * the reason. */
 static enum status measure_devices(struct campaign *c, struct error *err)
 {
+    const struct ceiling_options options = {.quick = true};
     for (int k = 0; k < c->plan->count; k++) {
         struct ceiling_list more;
         struct error why = {0};
@@ -204,8 +205,8 @@ static enum status measure_devices(struct campaign *c, struct error *err)
         if (!is_first_on_device(c->plan, k))
             continue;
         progress_show(&c->progress, device, NAN, NAN);
-        if (device_ceilings_measure(device, true, &c->arena, &more.records, &more.count, &why) ==
-            STATUS_OK)
+        if (device_ceilings_measure(device, &options, &c->arena, &more.records, &more.count,
+                                    &why) == STATUS_OK)
             TRY(join_ceilings(c, &more, err));
         else if (!c->result->note[0])
             snprintf(c->result->note, sizeof(c->result->note), "no ceilings of %s: %.400s", device,

@@ -20,7 +20,7 @@
 
 struct peaks_options {
     int64_t threads;
-    const char *isa, *db, *device;
+    const char *isa, *db, *device, *only;
     bool every, quick, json, save, redact;
 };
 
@@ -43,6 +43,8 @@ static const struct option options[] = {
      "also every number of threads in between"},
     {"isa", 0, OPTION_TEXT, offsetof(struct peaks_options, isa), "NAME",
      "highest instruction set: scalar, avx2 or avx512"},
+    {"only", 0, OPTION_TEXT, offsetof(struct peaks_options, only), "TEXT",
+     "those whose name contains TEXT: \"DRAM\", \"launch wait\""},
     {"quick", 'q', OPTION_FLAG, offsetof(struct peaks_options, quick), NULL,
      "fewer and shorter samples"},
     {"save", 0, OPTION_FLAG, offsetof(struct peaks_options, save), NULL,
@@ -177,7 +179,7 @@ static void print_json(const struct ceiling_record *records, int count)
 static enum status measure_cpu(const struct peaks_options *o, struct peaks *peaks,
                                struct error *err)
 {
-    struct ceiling_options wanted = {.quick = o->quick, .every_count = o->every};
+    struct ceiling_options wanted = {.quick = o->quick, .every_count = o->every, .only = o->only};
     struct pool *pool;
     TRY(isa_of(o->isa, &wanted.isa, err));
     TRY(pool_new((int)o->threads, &pool, err));
@@ -194,6 +196,14 @@ static bool is_cpu(const struct peaks_options *o)
     return strcmp(name, "cpu") == 0;
 }
 
+static enum status measure_device(const struct peaks_options *o, struct peaks *peaks,
+                                  struct error *err)
+{
+    const struct ceiling_options wanted = {.quick = o->quick, .only = o->only};
+    return device_ceilings_measure(o->device, &wanted, &peaks->arena, &peaks->records,
+                                   &peaks->count, err);
+}
+
 /* Facts of the machine are read before threads are bound to CPUs. */
 static enum status measure(const struct peaks_options *o, struct peaks *peaks, struct error *err)
 {
@@ -204,9 +214,9 @@ static enum status measure(const struct peaks_options *o, struct peaks *peaks, s
     }
     TRY(environment_probe(&peaks->environment, &peaks->arena, o->redact, err));
     TRY(build_probe(&peaks->build, &peaks->arena, err));
-    return is_cpu(o) ? measure_cpu(o, peaks, err)
-                     : device_ceilings_measure(o->device, o->quick, &peaks->arena, &peaks->records,
-                                               &peaks->count, err);
+    TRY(is_cpu(o) ? measure_cpu(o, peaks, err) : measure_device(o, peaks, err));
+    return peaks->count ? STATUS_OK
+                        : FAIL(err, STATUS_FAILED, "no ceiling's name contains \"%s\"", o->only);
 }
 
 static enum status put(struct store *store, const struct peaks *peaks, struct error *err)
@@ -251,6 +261,10 @@ static int peaks_main(int word_count, char **words, const void *values)
         fprintf(stderr, "ridge peaks: takes no word, got \"%s\"\n", words[0]);
         return EXIT_USAGE;
     }
+    if (o->only && (o->save || o->db)) {
+        fprintf(stderr, "ridge peaks: what --only picks is not stored\n");
+        return EXIT_USAGE;
+    }
     enum status status = measure(o, &peaks, &err);
     if (status == STATUS_OK && o->json)
         print_json(peaks.records, peaks.count);
@@ -265,8 +279,8 @@ static int peaks_main(int word_count, char **words, const void *values)
 REGISTER(command, peaks) = {
     .name = "peaks",
     .summary = "measure what this machine can do at most: arithmetic and bandwidth",
-    .usage = "[--device NAME] [--threads N] [--every] [--isa NAME] [--quick] [--json] [--save] "
-             "[--db FILE]",
+    .usage = "[--device NAME] [--threads N] [--every] [--isa NAME] [--quick] [--only TEXT] "
+             "[--json] [--save] [--db FILE]",
     .help =
         "For the CPU or one other device; cores and threads concern the CPU alone.\n"
         "Each value is the median of the samples; the next columns say how far the lowest and\n"

@@ -21,7 +21,7 @@ enum {
     REPEATS_QUICK = 31,
     /* One sample. Short, so that most samples are whole even where other programs take turns of
      * some milliseconds; 10000 times the clock's step. */
-    LAP_NS = 400000,
+    PASS_NS = 400000,
     LEVELS = 4,
     PAGE = 4096,
     HUGE_PAGE = 2 << 20,
@@ -46,8 +46,15 @@ struct session {
     int *cpus;   /* where thread k runs */
 };
 
+bool ceiling_is_wanted(const struct ceiling_options *options, const char *name)
+{
+    return !options->only || strstr(name, options->only);
+}
+
 static enum status add(struct session *s, struct ceiling_record record, struct error *err)
 {
+    if (record.name && !ceiling_is_wanted(s->options, record.name))
+        return STATUS_OK;
     record.device = "cpu";
     record.threads = s->threads;
     if (!record.reason)
@@ -62,16 +69,18 @@ static enum status add(struct session *s, struct ceiling_record record, struct e
     return STATUS_OK;
 }
 
-/* Repeats a lap of `amount` operations or bytes per thread and round; fills value, min, max, n. */
-static void measure(const struct session *s, const struct timed_pass *lap, double amount,
+/* Repeats a pass of `amount` operations or bytes per thread and round; fills value, min, max, n. */
+static void measure(const struct session *s, const struct timed_pass *pass, double amount,
                     struct ceiling_record *record)
 {
     double rates[REPEATS];
     int repeats = s->options->quick ? REPEATS_QUICK : REPEATS;
-    int64_t rounds = timed_pass_calibrate(lap, LAP_NS);
+    if (record->name && !ceiling_is_wanted(s->options, record->name))
+        return;
+    int64_t rounds = timed_pass_calibrate(pass, PASS_NS);
     for (int k = 0; k < repeats; k++)
         rates[k] =
-            amount * (double)rounds * lap->threads / (double)timed_pass_run(lap, rounds) * 1e9;
+            amount * (double)rounds * pass->threads / (double)timed_pass_run(pass, rounds) * 1e9;
     stats_sort(rates, repeats);
     record->value = stats_median(rates, repeats);
     record->min = rates[0];
@@ -130,14 +139,14 @@ static roof_stream *const streams[][ISA_COUNT] = {
 
 #endif
 
-struct arithmetic_lap {
+struct arithmetic_pass {
     roof_compute *run;
     float *sink; /* 64 bytes per thread: no line is shared */
 };
 
 static void work_arithmetic(void *context, int thread, int64_t rounds)
 {
-    const struct arithmetic_lap *x = context;
+    const struct arithmetic_pass *x = context;
     x->run(rounds, x->sink + (size_t)thread * 16);
 }
 
@@ -164,12 +173,12 @@ static enum status measure_arithmetic(struct session *s, const struct arithmetic
                                                                            : ": --isa is lower");
         return record.reason ? add(s, record, err) : FAIL_NO_MEMORY(err);
     }
-    struct arithmetic_lap x = {row->run, arena_alloc(s->arena, (size_t)s->threads * 64)};
+    struct arithmetic_pass x = {row->run, arena_alloc(s->arena, (size_t)s->threads * 64)};
     if (!x.sink)
         return FAIL_NO_MEMORY(err);
-    struct timed_pass lap = {s->pool, s->threads, work_arithmetic, &x};
+    struct timed_pass pass = {s->pool, s->threads, work_arithmetic, &x};
     float ignored;
-    measure(s, &lap, row->run(1, &ignored), &record);
+    measure(s, &pass, row->run(1, &ignored), &record);
     return add(s, record, err);
 }
 
@@ -259,8 +268,8 @@ static enum status field_new(struct session *s, int64_t set_bytes, struct field 
     madvise(block, f->mapped, MADV_HUGEPAGE); /* refused on some kernels: then small pages */
     f->block = block;
     f->first = f->block + (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE) % HUGE_PAGE;
-    struct timed_pass lap = {s->pool, s->threads, work_touch, f};
-    timed_pass_run(&lap, 1);
+    struct timed_pass pass = {s->pool, s->threads, work_touch, f};
+    timed_pass_run(&pass, 1);
     return STATUS_OK;
 }
 
@@ -312,8 +321,8 @@ static enum status measure_stream(struct session *s, struct field *f, int level,
     int64_t piece = f->count / f->pieces;
     double bytes = (double)piece * sizeof(float) * p->arrays;
     record.working_set_bytes = f->count * (int64_t)sizeof(float) * p->arrays * s->threads;
-    struct timed_pass lap = {s->pool, s->threads, work_stream, f};
-    measure(s, &lap, bytes, &record);
+    struct timed_pass pass = {s->pool, s->threads, work_stream, f};
+    measure(s, &pass, bytes, &record);
     return add(s, record, err);
 }
 

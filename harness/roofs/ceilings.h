@@ -24,11 +24,14 @@ struct ceiling_options {
     bool quick;           /* shorter: for use inside of a run */
     bool every_count;     /* 1, 2, 3 ... threads, not only one and all */
     int64_t memory_bytes; /* at most, for the DRAM working set; 0: a quarter of what is free */
+    const char *only;     /* those whose name contains this; NULL: all */
 };
 
 /* What cannot be measured is in the list as well, with value NAN and a reason. Records and their
  * text live in the arena. pool may be NULL: one thread. Takes about 1.5 s with `quick`, 4 s
  * without, more with every_count; nothing else may use the pool meanwhile. */
+/* Whether the options ask for a ceiling of this name. */
+bool ceiling_is_wanted(const struct ceiling_options *options, const char *name);
 enum status ceilings_measure(struct pool *pool, const struct ceiling_options *options,
                              struct arena *arena, const struct ceiling_record **out, int *count,
                              struct error *err);

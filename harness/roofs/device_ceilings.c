@@ -18,7 +18,7 @@
 enum {
     REPEATS = 101,
     REPEATS_QUICK = 31,
-    LAP_NS = 2000000,
+    PASS_NS = 2000000,
     ROUNDS_MAX = 1 << 30,
     /* Launches that are queued or captured together, so that they share the cost of the replay. */
     LAUNCHES = 250,
@@ -31,7 +31,8 @@ enum {
 
 struct session {
     const char *name;
-    bool quick, warm;
+    const struct ceiling_options *options;
+    bool warm;
     struct device device;
     void *stream, *begin, *end;
     struct arena *arena;
@@ -42,7 +43,7 @@ struct session {
 };
 
 /* Puts rounds into the session's stream. */
-struct device_lap {
+struct device_pass {
     enum status (*put)(struct session *s, const void *context, int64_t rounds, struct error *err);
     const void *context;
 };
@@ -68,6 +69,8 @@ static struct ceiling_record record_of(struct session *s, enum ceiling_kind kind
 
 static enum status add(struct session *s, const struct ceiling_record *record, struct error *err)
 {
+    if (!ceiling_is_wanted(s->options, record->name))
+        return STATUS_OK;
     size_t need = (size_t)s->count + 1;
     struct ceiling_record *records =
         arena_grow(s->arena, s->records, &s->capacity, need, sizeof(*records));
@@ -100,12 +103,12 @@ static enum status add_failed(struct session *s, const struct ceiling_record *re
 
 /* ---- time ---- */
 
-static enum status lap_ns(struct session *s, const struct device_lap *lap, int64_t rounds,
-                          double *ns, struct error *err)
+static enum status pass_ns(struct session *s, const struct device_pass *pass, int64_t rounds,
+                           double *ns, struct error *err)
 {
     const struct device_kind *kind = s->device.kind;
     TRY(kind->event_record(&s->device, s->begin, s->stream, err));
-    TRY(lap->put(s, lap->context, rounds, err));
+    TRY(pass->put(s, pass->context, rounds, err));
     TRY(kind->event_record(&s->device, s->end, s->stream, err));
     TRY(kind->wait(&s->device, s->stream, err));
     TRY(kind->event_elapsed(&s->device, s->begin, s->end, ns, err));
@@ -113,16 +116,16 @@ static enum status lap_ns(struct session *s, const struct device_lap *lap, int64
     return STATUS_OK;
 }
 
-/* The rounds that take a lap's time, after the device has worked long enough. */
-static enum status calibrate(struct session *s, const struct device_lap *lap, int64_t rounds_max,
+/* The rounds that take a pass's time, after the device has worked long enough. */
+static enum status calibrate(struct session *s, const struct device_pass *pass, int64_t rounds_max,
                              int64_t *rounds, struct error *err)
 {
     double worked = 0, warm = s->warm ? WARM_NS : WARM_FIRST_NS, ns;
     *rounds = 1;
     for (;;) {
-        TRY(lap_ns(s, lap, *rounds, &ns, err));
+        TRY(pass_ns(s, pass, *rounds, &ns, err));
         worked += ns;
-        double factor = LAP_NS / ns;
+        double factor = PASS_NS / ns;
         bool enough = factor <= 2 || *rounds == rounds_max;
         if (enough && worked >= warm)
             break;
@@ -133,23 +136,23 @@ static enum status calibrate(struct session *s, const struct device_lap *lap, in
     return STATUS_OK;
 }
 
-/* As long as a lap took: the limits of power and heat look at more than a few milliseconds, and the
- * clock stays up for longer than that. */
-static void rest(double lap_ns)
+/* As long as a pass took: the limits of power and heat look at more than a few milliseconds, and
+ * the clock stays up for longer than that. */
+static void rest(double pass_ns)
 {
-    long ns = (long)(lap_ns < LAP_NS ? lap_ns : LAP_NS);
+    long ns = (long)(pass_ns < PASS_NS ? pass_ns : PASS_NS);
     nanosleep(&(struct timespec){0, ns}, NULL);
 }
 
-static enum status sample(struct session *s, const struct device_lap *lap, int64_t rounds_max,
+static enum status sample(struct session *s, const struct device_pass *pass, int64_t rounds_max,
                           double amount, double *values, int repeats, struct error *err)
 {
     int64_t rounds;
-    TRY(calibrate(s, lap, rounds_max, &rounds, err));
+    TRY(calibrate(s, pass, rounds_max, &rounds, err));
     for (int k = 0; k < repeats; k++) {
         double ns;
-        TRY(lap_ns(s, lap, rounds, &ns, err));
-        if (!s->quick)
+        TRY(pass_ns(s, pass, rounds, &ns, err));
+        if (!s->options->quick)
             rest(ns);
         values[k] = amount * (double)rounds / ns * 1e9;
     }
@@ -167,13 +170,15 @@ static void summarise(struct ceiling_record *record, double *values, int repeats
 
 /* Fills value, min, max and n: amount per round over time, or time per round where that is what is
  * asked. A failure becomes the record's reason. */
-static enum status measure(struct session *s, const struct device_lap *lap, int64_t rounds_max,
+static enum status measure(struct session *s, const struct device_pass *pass, int64_t rounds_max,
                            double amount, struct ceiling_record *record, struct error *err)
 {
     double values[REPEATS];
     struct error why = {0};
-    int repeats = s->quick ? REPEATS_QUICK : REPEATS;
-    if (sample(s, lap, rounds_max, amount, values, repeats, &why) != STATUS_OK)
+    int repeats = s->options->quick ? REPEATS_QUICK : REPEATS;
+    if (!ceiling_is_wanted(s->options, record->name))
+        return STATUS_OK;
+    if (sample(s, pass, rounds_max, amount, values, repeats, &why) != STATUS_OK)
         return add_failed(s, record, &why, err);
     if (record->kind == CEILING_LATENCY)
         for (int k = 0; k < repeats; k++)
@@ -228,7 +233,7 @@ static enum status measure_waiting(struct session *s, const struct launching *x,
     double values[REPEATS];
     struct error why = {0};
     enum status status = STATUS_OK;
-    int repeats = s->quick ? REPEATS_QUICK : REPEATS;
+    int repeats = s->options->quick ? REPEATS_QUICK : REPEATS;
     for (int k = 0; k < repeats && status == STATUS_OK; k++) {
         uint64_t start = clock_now_ns();
         status = x->roof->run(x->state, 1, s->stream, &why);
@@ -248,8 +253,8 @@ static enum status measure_replay(struct session *s, struct launching *x,
     struct error why = {0};
     if (capture(s, x, &why) != STATUS_OK)
         return add_failed(s, record, &why, err);
-    struct device_lap lap = {put_graph, x};
-    enum status status = measure(s, &lap, ROUNDS_MAX, LAUNCHES, record, err);
+    struct device_pass pass = {put_graph, x};
+    enum status status = measure(s, &pass, ROUNDS_MAX, LAUNCHES, record, err);
     s->device.kind->graph_free(&s->device, x->graph);
     return status;
 }
@@ -260,7 +265,7 @@ static enum status measure_launches(struct session *s, const struct device_roof 
 {
     static const char *const patterns[] = {"stream", "graph", "wait"};
     struct launching x = {.roof = roof, .state = state};
-    struct device_lap lap = {put_launches, &x};
+    struct device_pass pass = {put_launches, &x};
     struct ceiling_record of[3];
     for (int k = 0; k < 3; k++) {
         of[k] = record;
@@ -269,7 +274,7 @@ static enum status measure_launches(struct session *s, const struct device_roof 
         if (!of[k].name)
             return FAIL_NO_MEMORY(err);
     }
-    TRY(measure(s, &lap, ROUNDS_MAX, LAUNCHES, &of[0], err));
+    TRY(measure(s, &pass, ROUNDS_MAX, LAUNCHES, &of[0], err));
     TRY(measure_replay(s, &x, &of[1], err));
     return measure_waiting(s, &x, &of[2], err);
 }
@@ -303,16 +308,18 @@ static enum status measure_roof(struct session *s, const struct device_roof *roo
     record.pattern = roof->pattern;
     record.isa = roof->isa;
     record.unit = roof->unit;
+    if (roof->kind != ROOF_LAUNCH && !ceiling_is_wanted(s->options, roof->name))
+        return STATUS_OK;
     if (s->broken.code != STATUS_OK ||
         roof->prepare(roof, &s->device, &work, &state, &why) != STATUS_OK)
         return add_missing(s, record, why.message, err);
     if (work.working_bytes)
         record.working_set_bytes = (int64_t)work.working_bytes;
     struct running x = {roof, state};
-    struct device_lap lap = {put_roof, &x};
+    struct device_pass pass = {put_roof, &x};
     enum status status = roof->kind == ROOF_LAUNCH
                              ? measure_launches(s, roof, state, record, err)
-                             : measure(s, &lap, ROUNDS_MAX, work.amount, &record, err);
+                             : measure(s, &pass, ROUNDS_MAX, work.amount, &record, err);
     roof->release(state);
     return status;
 }
@@ -343,12 +350,12 @@ static enum status measure_link(struct session *s, void *device, void *host, str
     static const char *const names[] = {"copy to device", "copy to host"};
     for (int k = 0; k < 2; k++) {
         struct ceiling_record record = record_of(s, CEILING_BANDWIDTH, names[k]);
-        struct device_lap lap = {put_copy, &ways[k]};
+        struct device_pass pass = {put_copy, &ways[k]};
         record.level = "link";
         record.pattern = k ? "to_host" : "to_device";
         record.isa = "copy engine, pinned memory";
         record.working_set_bytes = LINK_BYTES;
-        TRY(measure(s, &lap, ROUNDS_MAX, LINK_BYTES, &record, err));
+        TRY(measure(s, &pass, ROUNDS_MAX, LINK_BYTES, &record, err));
     }
     return STATUS_OK;
 }
@@ -400,8 +407,8 @@ static enum status measure_within(struct session *s, struct error *err)
         return add_missing(s, record, why.message, err);
     record.working_set_bytes = (int64_t)(2 * bytes);
     struct copying x = {(char *)memory + bytes, memory, bytes, COPY_WITHIN};
-    struct device_lap lap = {put_copy, &x};
-    enum status status = measure(s, &lap, ROUNDS_MAX, 2 * (double)bytes, &record, err);
+    struct device_pass pass = {put_copy, &x};
+    enum status status = measure(s, &pass, ROUNDS_MAX, 2 * (double)bytes, &record, err);
     s->device.kind->free(&s->device, memory);
     return status;
 }
@@ -462,11 +469,11 @@ static enum status measure_all(struct session *s, struct error *err)
     return add_properties(s, err);
 }
 
-enum status device_ceilings_measure(const char *name, bool quick, struct arena *arena,
-                                    const struct ceiling_record **out, int *count,
-                                    struct error *err)
+enum status device_ceilings_measure(const char *name, const struct ceiling_options *options,
+                                    struct arena *arena, const struct ceiling_record **out,
+                                    int *count, struct error *err)
 {
-    struct session s = {.quick = quick, .arena = arena};
+    struct session s = {.options = options, .arena = arena};
     *out = NULL;
     *count = 0;
     char canonical[DEVICE_NAME_SIZE];

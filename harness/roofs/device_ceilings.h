@@ -7,15 +7,13 @@
 #ifndef HARNESS_ROOFS_DEVICE_CEILINGS_H
 #define HARNESS_ROOFS_DEVICE_CEILINGS_H
 
-#include "base/arena.h"
-#include "base/error.h"
-#include "results/record.h"
+#include "harness/roofs/ceilings.h"
 
 /* name: "cuda:1". What cannot be measured is in the list with value NAN and a reason, also when the
  * device fails half way. UNSUPPORTED with the cause when there is no such device. Records and their
- * text live in the arena. */
-enum status device_ceilings_measure(const char *name, bool quick, struct arena *arena,
-                                    const struct ceiling_record **out, int *count,
-                                    struct error *err);
+ * text live in the arena. Of the options `quick` and `only` count. */
+enum status device_ceilings_measure(const char *name, const struct ceiling_options *options,
+                                    struct arena *arena, const struct ceiling_record **out,
+                                    int *count, struct error *err);
 
 #endif

@@ -19,13 +19,13 @@ enum {
     REGIONS = 101,       /* handed over */
     REGIONS_LEAST = 5,   /* even if ... */
     REGIONS_NS = 500000, /* ... they take so long */
-    LAPS = 3,
+    PASSES = 3,
     BURSTS = 3,
-    DRAM_LAP = 8 << 20,     /* bytes that all threads read in a lap: half a millisecond or so */
+    DRAM_PASS = 8 << 20,    /* bytes that all threads read in a pass: half a millisecond or so */
     DRAM_LEAST = 64 << 20,  /* of the buffer, and twice the last-level caches */
     CACHE_LEAST = 64 << 10, /* bytes per thread */
     CACHE_MOST = 4 << 20,
-    CACHE_LAP = 2 << 20, /* a lap reads as much per thread, as often as that takes */
+    CACHE_PASS = 2 << 20, /* a pass reads as much per thread, as often as that takes */
 };
 
 _Static_assert((int)LEVEL_COUNT <= (int)LEVELS_MAX, "a visit has room for all levels");
@@ -157,28 +157,28 @@ static roof_stream *const readers[ISA_COUNT] = {roof_read_scalar, roof_read_scal
                                                 roof_read_scalar};
 #endif
 
-static double rate(const struct timed_pass *lap, int64_t rounds, double bytes_each)
+static double rate(const struct timed_pass *pass, int64_t rounds, double bytes_each)
 {
-    return bytes_each * (double)rounds * lap->threads / (double)timed_pass_run(lap, rounds) * 1e9;
+    return bytes_each * (double)rounds * pass->threads / (double)timed_pass_run(pass, rounds) * 1e9;
 }
 
-/* Floats of each thread that a lap may walk over. */
+/* Floats of each thread that a pass may walk over. */
 static int64_t in_steps(int64_t bytes)
 {
     return bytes / (int64_t)sizeof(float) / ROOF_COUNT_STEP * ROOF_COUNT_STEP;
 }
 
-static double dram_read(struct levels *l, const struct timed_pass *lap, struct walk *w)
+static double dram_read(struct levels *l, const struct timed_pass *pass, struct walk *w)
 {
-    double rates[LAPS];
-    w->count = in_steps(DRAM_LAP / lap->threads);
-    for (int k = 0; k < LAPS; k++) {
+    double rates[PASSES];
+    w->count = in_steps(DRAM_PASS / pass->threads);
+    for (int k = 0; k < PASSES; k++) {
         l->at = l->at + 2 * w->count > w->region ? 0 : l->at + w->count;
         w->from = l->at;
-        rates[k] = rate(lap, 1, (double)w->count * sizeof(float));
+        rates[k] = rate(pass, 1, (double)w->count * sizeof(float));
     }
-    stats_sort(rates, LAPS);
-    return stats_median(rates, LAPS);
+    stats_sort(rates, PASSES);
+    return stats_median(rates, PASSES);
 }
 
 static void work_cpu(void *context, int thread, int64_t rounds)
@@ -190,31 +190,31 @@ static void work_cpu(void *context, int thread, int64_t rounds)
 
 /* Half of a thread's share of the last cache, so that neighbours in it do not push all of it out.
  */
-static int64_t cache_set(const struct levels *l, const struct timed_pass *lap)
+static int64_t cache_set(const struct levels *l, const struct timed_pass *pass)
 {
     int cpus[TIMED_PASS_THREADS_MAX];
-    int64_t most = (int64_t)l->bytes / lap->threads, share = 0;
-    timed_pass_run(&(struct timed_pass){lap->pool, lap->threads, work_cpu, cpus}, 1);
+    int64_t limit = (int64_t)l->bytes / pass->threads, share = 0;
+    timed_pass_run(&(struct timed_pass){pass->pool, pass->threads, work_cpu, cpus}, 1);
     for (int level = CACHE_LEVELS; level > 0 && share == 0; level--)
-        share = topology_cache_share(l->topology, level, cpus, lap->threads) / 2;
+        share = topology_cache_share(l->topology, level, cpus, pass->threads) / 2;
     share = share < CACHE_LEAST ? CACHE_LEAST : share > CACHE_MOST ? CACHE_MOST : share;
-    return share < most ? share : most;
+    return share < limit ? share : limit;
 }
 
-static double cache_read(const struct levels *l, const struct timed_pass *lap, struct walk *w)
+static double cache_read(const struct levels *l, const struct timed_pass *pass, struct walk *w)
 {
-    double rates[LAPS];
+    double rates[PASSES];
     w->from = 0;
-    w->count = in_steps(cache_set(l, lap));
+    w->count = in_steps(cache_set(l, pass));
     if (w->count == 0)
         return NAN;
     double bytes = (double)w->count * sizeof(float);
-    int64_t rounds = (int64_t)ceil(CACHE_LAP / bytes);
-    timed_pass_run(lap, 1); /* brings it there */
-    for (int k = 0; k < LAPS; k++)
-        rates[k] = rate(lap, rounds, bytes);
-    stats_sort(rates, LAPS);
-    return stats_median(rates, LAPS);
+    int64_t rounds = (int64_t)ceil(CACHE_PASS / bytes);
+    timed_pass_run(pass, 1); /* brings it there */
+    for (int k = 0; k < PASSES; k++)
+        rates[k] = rate(pass, rounds, bytes);
+    stats_sort(rates, PASSES);
+    return stats_median(rates, PASSES);
 }
 
 void levels_read(struct levels *l, struct pool *pool, enum precision precision,
@@ -225,15 +225,15 @@ void levels_read(struct levels *l, struct pool *pool, enum precision precision,
     struct walk walk = {.block = l->block,
                         .region = in_steps((int64_t)l->bytes / threads),
                         .read = readers[isa_detect()]};
-    struct timed_pass lap = {pool, threads, work_read, &walk};
+    struct timed_pass pass = {pool, threads, work_read, &walk};
     *out = (struct levels_now){
         .reason = {[LEVEL_HAND_OVER] = "one thread hands nothing over",
                    [LEVEL_CACHE] = "no room for what the caches of all threads hold",
                    [LEVEL_DRAM] = l->small,
                    [LEVEL_ARITHMETIC] = "no instruction for this precision is known here"}};
     out->value[LEVEL_HAND_OVER] = threads > 1 ? hand_over(pool) : NAN;
-    out->value[LEVEL_DRAM] = l->past_caches ? dram_read(l, &lap, &walk) : NAN;
-    out->value[LEVEL_CACHE] = cache_read(l, &lap, &walk);
+    out->value[LEVEL_DRAM] = l->past_caches ? dram_read(l, &pass, &walk) : NAN;
+    out->value[LEVEL_CACHE] = cache_read(l, &pass, &walk);
     out->value[LEVEL_ARITHMETIC] = peak_rate(pool, isa_detect(), precision, BURSTS);
 }
 

@@ -13,7 +13,7 @@
 enum { SPINS_BEFORE_YIELD = 1000, CALIBRATE_LAPS = 3 };
 
 struct stopwatch {
-    const struct timed_pass *lap;
+    const struct timed_pass *pass;
     int64_t rounds;
     int tiles;
     _Atomic int arrived;
@@ -33,48 +33,48 @@ static void run_tile(void *context, int64_t tile, int thread)
     struct stopwatch *watch = context;
     (void)tile;
     wait_for_all(watch);
-    if (thread >= watch->lap->threads)
+    if (thread >= watch->pass->threads)
         return;
     watch->begin[thread] = clock_now_ns();
-    watch->lap->work(watch->lap->context, thread, watch->rounds);
+    watch->pass->work(watch->pass->context, thread, watch->rounds);
     watch->end[thread] = clock_now_ns();
 }
 
-static void run(const struct timed_pass *lap, int64_t rounds, struct stopwatch *watch)
+static void run(const struct timed_pass *pass, int64_t rounds, struct stopwatch *watch)
 {
-    watch->lap = lap;
+    watch->pass = pass;
     watch->rounds = rounds;
-    watch->tiles = lap->threads > 1 ? pool_threads(lap->pool) : 1;
+    watch->tiles = pass->threads > 1 ? pool_threads(pass->pool) : 1;
     atomic_init(&watch->arrived, 0);
-    if (lap->threads > 1) {
-        pool_run(lap->pool, watch->tiles, run_tile, watch);
+    if (pass->threads > 1) {
+        pool_run(pass->pool, watch->tiles, run_tile, watch);
     } else {
-        pool_park(lap->pool); /* spinning threads take power and, with SMT, units */
+        pool_park(pass->pool); /* spinning threads take power and, with SMT, units */
         run_tile(watch, 0, 0);
     }
 }
 
-uint64_t timed_pass_run(const struct timed_pass *lap, int64_t rounds)
+uint64_t timed_pass_run(const struct timed_pass *pass, int64_t rounds)
 {
     struct stopwatch watch;
-    run(lap, rounds, &watch);
+    run(pass, rounds, &watch);
     uint64_t first = watch.begin[0], last = watch.end[0];
-    for (int k = 1; k < lap->threads; k++) {
+    for (int k = 1; k < pass->threads; k++) {
         first = watch.begin[k] < first ? watch.begin[k] : first;
         last = watch.end[k] > last ? watch.end[k] : last;
     }
     return last > first ? last - first : 1;
 }
 
-/* The shortest time of any thread in a few laps: it only gets longer when another program takes the
- * CPU. */
-static uint64_t shortest(const struct timed_pass *lap, int64_t rounds)
+/* The shortest time of any thread in a few passes: it only gets longer when another program takes
+ * the CPU. */
+static uint64_t shortest(const struct timed_pass *pass, int64_t rounds)
 {
     struct stopwatch watch;
     uint64_t least = UINT64_MAX;
     for (int k = 0; k < CALIBRATE_LAPS; k++) {
-        run(lap, rounds, &watch);
-        for (int t = 0; t < lap->threads; t++) {
+        run(pass, rounds, &watch);
+        for (int t = 0; t < pass->threads; t++) {
             uint64_t ns = watch.end[t] - watch.begin[t];
             least = ns < least ? ns : least;
         }
@@ -82,11 +82,11 @@ static uint64_t shortest(const struct timed_pass *lap, int64_t rounds)
     return least > 0 ? least : 1;
 }
 
-int64_t timed_pass_calibrate(const struct timed_pass *lap, uint64_t target_ns)
+int64_t timed_pass_calibrate(const struct timed_pass *pass, uint64_t target_ns)
 {
     int64_t rounds = 1;
     for (;;) {
-        double factor = (double)target_ns / (double)shortest(lap, rounds);
+        double factor = (double)target_ns / (double)shortest(pass, rounds);
         if (factor <= 2) /* long enough to be believed */
             return (double)rounds * factor < 1 ? 1 : (int64_t)((double)rounds * factor + 0.5);
         rounds = (int64_t)((double)rounds * (factor > 16 ? 16 : factor));

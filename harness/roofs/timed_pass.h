@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Some threads of the pool start together, work, and are timed from the first start to the last
- * end. The thread that is number k in one lap is number k, on the same CPU, in every lap: memory
+ * end. The thread that is number k in one pass is number k, on the same CPU, in every pass: memory
  * that it touched first is its own.
  */
 #ifndef HARNESS_ROOFS_TIMED_PASS_H
@@ -23,8 +23,8 @@ struct timed_pass {
 };
 
 /* Every thread does `rounds` rounds; nanoseconds. */
-uint64_t timed_pass_run(const struct timed_pass *lap, int64_t rounds);
+uint64_t timed_pass_run(const struct timed_pass *pass, int64_t rounds);
 /* How many rounds take `target_ns`; warms up on the way. At least 1. */
-int64_t timed_pass_calibrate(const struct timed_pass *lap, uint64_t target_ns);
+int64_t timed_pass_calibrate(const struct timed_pass *pass, uint64_t target_ns);
 
 #endif

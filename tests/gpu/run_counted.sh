@@ -29,11 +29,12 @@ asks() { # what, expression of SQL that is 1
     tap_result $? "$1"
 }
 
-run ridge peaks --device cuda --quick --json
-exits 0
+runs ridge peaks --device cuda --quick --json
 holds 'map(.name) | index("fma f32") and index("wgmma bf16") and index("read DRAM") and index("launch graph")'
 holds 'all(.[]; .device == "cuda" and .threads == 0 and (.value > 0 or .reason))'
 holds '[.[].kind] | unique == ["bandwidth", "capacity", "compute", "latency"]'
+run ridge peaks --device cuda --quick --json --only launch
+holds '[.[].name] == ["launch stream", "launch graph", "launch wait"]'
 run ridge peaks --device cuda:1 --quick
 exits 5
 complains 'there (is|are) 1 cuda device'

@@ -15,6 +15,8 @@
 
 enum { LAUNCH_FAILED = 719, COMMAND_NS = 400000000 };
 
+static const struct ceiling_options quick = {.quick = true};
+
 struct list {
     struct arena arena;
     const struct ceiling_record *records;
@@ -25,7 +27,7 @@ static void measure(struct list *list)
 {
     struct error err = {0};
     *list = (struct list){.count = 0};
-    if (device_ceilings_measure("cuda", true, &list->arena, &list->records, &list->count, &err) !=
+    if (device_ceilings_measure("cuda", &quick, &list->arena, &list->records, &list->count, &err) !=
         STATUS_OK)
         fail_msg("%s", err.message);
 }
@@ -48,7 +50,7 @@ TEST(roofs_do_what_they_claim)
 {
     struct device device;
     struct error err = {0};
-    assert_int_equal(device_open("cuda", &device, &err), STATUS_OK);
+    MUST(device_open, "cuda", &device);
     assert_in_range(device_roof_count(), 15, 100);
     for (int k = 0; k < device_roof_count(); k++) {
         const struct device_roof *roof = device_roof_at(k);
@@ -57,7 +59,7 @@ TEST(roofs_do_what_they_claim)
         if (roof->prepare(roof, &device, &work, &made, &err) != STATUS_OK)
             fail_msg("%s: %s", roof->name, err.message);
         double before = host_gpu()->counted();
-        assert_int_equal(roof->run(made, 3, NULL, &err), STATUS_OK);
+        MUST(roof->run, made, 3, NULL);
         double done = host_gpu()->counted() - before;
         if (done != 3 * work.amount || !(done > 0))
             fail_msg("%s: %.0f in three rounds of %.0f", roof->name, done, work.amount);
@@ -66,7 +68,7 @@ TEST(roofs_do_what_they_claim)
     device_close(&device);
 }
 
-/* Every command takes 0.4 s, so one round is a lap, and nothing scatters. */
+/* Every command takes 0.4 s, so one round is a pass, and nothing scatters. */
 TEST(values_follow_from_the_clock)
 {
     struct list list;
@@ -90,7 +92,7 @@ TEST(values_follow_from_the_clock)
         {"size L2", "B", CEILING_CAPACITY, 300000},
     };
     measure(&list);
-    for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(wanted); k++) {
         const struct ceiling_record *r = find(&list, wanted[k].name);
         bool near = fabs(r->value / wanted[k].value - 1) < 1e-6;
         if (!near || r->kind != wanted[k].kind || strcmp(r->unit, wanted[k].unit) != 0)
@@ -132,14 +134,11 @@ TEST(what_a_chip_lacks_is_said)
     host_gpu()->dry(0);
 }
 
-TEST(a_device_that_is_not_there_is_told)
+TEST(a_device_that_is_not_there_is_reported)
 {
     struct list list = {.count = 0};
-    struct error err = {0};
-    assert_int_equal(
-        device_ceilings_measure("cuda:5", true, &list.arena, &list.records, &list.count, &err),
-        STATUS_UNSUPPORTED);
-    SAYS(err.message, "there are 2 cuda devices");
+    FAILS(STATUS_UNSUPPORTED, "there are 2 cuda devices", device_ceilings_measure, "cuda:5", &quick,
+          &list.arena, &list.records, &list.count);
     arena_release(&list.arena);
 }
 
@@ -179,13 +178,13 @@ static bool is_silent(const char *call)
 {
     static const char *const silent[] = {"free",          "free_host",          "stream_destroy",
                                          "event_destroy", "graph_exec_destroy", "graph_destroy"};
-    for (size_t k = 0; k < sizeof(silent) / sizeof(silent[0]); k++)
+    for (int k = 0; k < ARRAY_COUNT(silent); k++)
         if (strcmp(call, silent[k]) == 0)
             return true;
     return false;
 }
 
-static int told(const struct list *list)
+static int reported(const struct list *list)
 {
     int count = 0;
     for (int k = 0; k < list->count; k++)
@@ -201,16 +200,16 @@ static int fail_once(const char *call, int at)
     long before = host_gpu()->live();
     host_gpu()->script(call, at, LAUNCH_FAILED);
     enum status status =
-        device_ceilings_measure("cuda", true, &list.arena, &list.records, &list.count, &err);
+        device_ceilings_measure("cuda", &quick, &list.arena, &list.records, &list.count, &err);
     int used = host_gpu()->calls();
     host_gpu()->script("", 0, 0);
-    bool said = status == STATUS_OK ? told(&list) > 0
+    bool said = status == STATUS_OK ? reported(&list) > 0
                                     : strstr(err.message, "unspecified launch failure") != NULL;
     if (host_gpu()->live() != before)
         fail_msg("%s failed at use %d: %ld things were not given back", call, at,
                  host_gpu()->live() - before);
     if (at > 0 && said == is_silent(call))
-        fail_msg("%s failed at use %d: %s", call, at, said ? "told" : "not told");
+        fail_msg("%s failed at use %d: %s", call, at, said ? "reported" : "not reported");
     arena_release(&list.arena);
     return used;
 }
@@ -219,7 +218,7 @@ TEST(no_failing_call_is_lost_or_leaks)
 {
     enum { ALL_BELOW = 16, PARTS = 3 };
     host_gpu()->dry(1); /* what is right is proven above */
-    for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); c++) {
+    for (int c = 0; c < ARRAY_COUNT(calls); c++) {
         int used = fail_once(calls[c], 0), step = used > ALL_BELOW ? used / PARTS : 1;
         assert_true(used > 0);
         for (int at = 1; at <= used; at += step)
