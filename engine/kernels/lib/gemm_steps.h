@@ -7,8 +7,13 @@
 
 #include "engine/kernels/lib/gemm_tile.h"
 
-/* A loop over a constant count, gone after compilation. */
+/* A loop over a constant count, gone after compilation. Under a sanitizer, where every access is
+ * several instructions and unrolled tiles took minutes to compile, it stays a loop. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNROLLED(i, count) for (int i = 0; i < (count); i++)
+#else
 #define UNROLLED(i, count) _Pragma("GCC unroll 16") for (int i = 0; i < (count); i++)
+#endif
 
 typedef vf gemm_sums[GEMM_ROWS_MAX][GEMM_VECTORS_MAX];
 
