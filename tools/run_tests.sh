@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs test programs and sums up what they say. Those that tests/alone.txt names have the machine to
-# themselves; then the others share it, one per core, by last run's times the longest first. A script
-# with a line "# parts: A B ..." is as many programs, SCRIPT:A, SCRIPT:B ...; it gets the part as $1.
+# themselves. Then the others share it, one more at a time than there are cores, since a third of their
+# time is waiting; by last run's times the longest first. A script with a line "# parts: A B ..." is as
+# many programs, SCRIPT:A, SCRIPT:B ...; it gets the part as $1.
 # Usage: run_tests.sh BUILD_FOLDER PATTERN PROGRAM...
 # A program says "N passed, N failed" in its last lines, or is a cmocka program, or prints TAP.
 # Exit 77 is a skip. A crash, a time-out, or a program that ran no test counts as one failure.
@@ -106,7 +107,7 @@ run_list() { # how many at a time, programs
 # shellcheck disable=SC2086
 {
     run_list 1 $alone
-    run_list "$(nproc)" $together
+    run_list "$(($(nproc) + 1))" $together
 }
 # shellcheck disable=SC2086
 for program in $alone $together; do
