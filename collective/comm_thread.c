@@ -154,7 +154,7 @@ enum status comm_thread_open(struct comm *inner, struct comm *out, struct error 
     pthread_mutex_destroy(&self->lock);
     free(self);
     *out = (struct comm){0};
-    return FAIL(err, STATUS_FAILED, "the thread of communication cannot be started");
+    return FAIL(err, STATUS_FAILED, "the communication thread cannot be started");
 }
 
 void comm_thread_close(struct comm *comm)

@@ -66,11 +66,11 @@ static void put_points(struct figure *f, const struct grid *g)
     figure_label_points(f, names, count);
 }
 
-static void put_ideal(struct figure *f, double most)
+static void put_ideal(struct figure *f, double largest)
 {
     figure_block(f, "ideal", "ranks\tworth\tlabel");
     figure_row(f, "", "%g\t%g", 0.0, 0.0);
-    figure_row(f, "", "%g\t%g", most, most);
+    figure_row(f, "", "%g\t%g", largest, largest);
     figure_end(f);
 }
 
@@ -78,22 +78,22 @@ enum status shape_scaling(struct figure *f, struct error *err)
 {
     (void)err;
     const struct grid *g = figure_grid(f, "points");
-    double most = 0, high = 0;
+    double largest = 0, high = 0;
     for (int64_t row = 0; row < g->row_count; row++) {
-        most = fmax(most, grid_number(g, row, "ranks"));
+        largest = fmax(largest, grid_number(g, row, "ranks"));
         high = fmax(high, grid_number(g, row, "worth"));
     }
-    if (!(most > 0)) {
+    if (!(largest > 0)) {
         snprintf(f->empty, sizeof(f->empty), "no `ridge scale --db` of this machine is stored");
         return STATUS_OK;
     }
     f->left = 74, f->right = 24, f->top = 14, f->bottom = 46;
-    f->x = (struct axis){0, most * 1.3, false};
-    f->y = (struct axis){0, fmax(most, high) * 1.08, false};
+    f->x = (struct axis){0, largest * 1.3, false};
+    f->y = (struct axis){0, fmax(largest, high) * 1.08, false};
     figure_frame(f);
     figure_x_title(f, "ranks");
     figure_y_title(f, "rate / that of one rank");
-    put_ideal(f, most);
+    put_ideal(f, largest);
     put_lines(f, g);
     put_points(f, g);
     return STATUS_OK;

@@ -80,9 +80,9 @@ static int collect(struct exe *exe, struct block *blocks)
 
 enum status memory_plan(struct exe *exe, struct error *err)
 {
-    size_t most = (size_t)exe->g->value_count + (size_t)exe->step_count + 1;
-    struct block *blocks = calloc(most, sizeof(*blocks));
-    const struct block **busy = calloc(most, sizeof(*busy));
+    size_t limit = (size_t)exe->g->value_count + (size_t)exe->step_count + 1;
+    struct block *blocks = calloc(limit, sizeof(*blocks));
+    const struct block **busy = calloc(limit, sizeof(*busy));
     if (!blocks || !busy) {
         free(blocks);
         free(busy);

@@ -41,21 +41,21 @@ enum status trial_device_wait(struct trial *t, struct error *err)
 {
     const struct device *device = &t->exe->on_device->device;
     void *stream = t->exe->on_device->stream;
-    double most = t->exe->options.trial_s > 0 ? t->exe->options.trial_s : longest_s, s = 0;
+    double limit_s = t->exe->options.trial_s > 0 ? t->exe->options.trial_s : longest_s, s = 0;
     uint64_t begin = clock_now_ns();
     bool done = !device->kind->poll;
     while (!done) {
         TRY(device->kind->poll(device, stream, &done, err));
         s = (double)(clock_now_ns() - begin) * 1e-9;
-        if (!done && s > HANGS * most)
+        if (!done && s > HANGS * limit_s)
             return hangs(t, s, err);
         if (!done)
             pause_after(s);
     }
     TRY(device->kind->wait(device, stream, err));
-    if (s > most)
+    if (s > limit_s)
         return FAIL(err, STATUS_FAILED, "given up: its launches lasted %.3g s, the limit is %.3g s",
-                    s, most);
+                    s, limit_s);
     return STATUS_OK;
 }
 

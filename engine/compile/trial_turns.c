@@ -183,9 +183,9 @@ struct candidate *turns_play(struct trial *t, struct turns *turns, enum turns_st
     double begin = (double)clock_now_ns();
     bool quick = t->exe->options.quick_tune;
     double budget = quick ? quick_budget_ns : budget_ns;
-    int most = stage == TURNS_LAST ? MAX_ROUNDS : MIN_ROUNDS;
+    int maximum = stage == TURNS_LAST ? MAX_ROUNDS : MIN_ROUNDS;
     bool settled = turns->count == 1 && turns->list[0].played;
-    for (int rounds = 1; !settled && rounds <= most; rounds++) {
+    for (int rounds = 1; !settled && rounds <= maximum; rounds++) {
         play_round(t, turns);
         bool alone = drop_slow(turns, rounds) == 1;
         int least = quick || best_ns(turns) > long_ns ? MIN_ROUNDS - 1 : MIN_ROUNDS;

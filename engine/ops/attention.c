@@ -75,13 +75,13 @@ static void softmax_row(void *context, int64_t row, int thread)
     const struct scores *s = context;
     int64_t keys = s->shape->keys, step;
     const double *mask = mask_row(s, row, &step);
-    double *line = s->data + row * keys, most = (double)-INFINITY, sum = 0;
+    double *line = s->data + row * keys, largest = (double)-INFINITY, sum = 0;
     for (int64_t k = 0; k < keys; k++) {
         line[k] = s->shape->scale * line[k] + mask[k * step];
-        most = fmax(most, line[k]);
+        largest = fmax(largest, line[k]);
     }
     for (int64_t k = 0; k < keys; k++)
-        sum += line[k] = exp(line[k] - most);
+        sum += line[k] = exp(line[k] - largest);
     for (int64_t k = 0; k < keys; k++)
         line[k] /= sum;
 }

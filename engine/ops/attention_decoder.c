@@ -119,17 +119,17 @@ static void attend(const struct run *r, int64_t row)
     int64_t sentence = row / r->s.beam, a = r->s.attention, d = r->s.hidden;
     int64_t length = r->call->in[DECODER_LENGTHS]->i[sentence];
     const double *v = input(r, DECODER_SCORE), *shift = input(r, DECODER_SHIFT);
-    double *context = r->context + row * d, most = -INFINITY, sum = 0;
+    double *context = r->context + row * d, largest = -INFINITY, sum = 0;
     length = length < 1 ? 1 : length > r->s.source ? r->s.source : length;
     for (int64_t t = 0; t < length; t++) {
         const double *key = input(r, DECODER_KEYS) + (sentence * r->s.source + t) * a;
         r->weights[t] = 0;
         for (int64_t k = 0; k < a; k++)
             r->weights[t] += v[k] * tanh(key[k] + r->query[row * a + k] + shift[k]);
-        most = fmax(most, r->weights[t]);
+        largest = fmax(largest, r->weights[t]);
     }
     for (int64_t t = 0; t < length; t++)
-        sum += r->weights[t] = exp(r->weights[t] - most);
+        sum += r->weights[t] = exp(r->weights[t] - largest);
     memset(context, 0, (size_t)d * sizeof(*context));
     for (int64_t t = 0; t < length; t++) {
         const double *memory = input(r, DECODER_MEMORY) + (sentence * r->s.source + t) * d;
@@ -144,12 +144,12 @@ static void choose(struct run *r, int64_t sentence, int64_t step)
     for (int64_t k = 0; k < r->s.beam; k++) {
         int64_t row = sentence * r->s.beam + k;
         const double *logits = r->logits + row * r->s.vocabulary;
-        double most = -INFINITY, sum = 0;
+        double largest = -INFINITY, sum = 0;
         for (int64_t w = 0; w < r->s.vocabulary; w++)
-            most = fmax(most, logits[w]);
+            largest = fmax(largest, logits[w]);
         for (int64_t w = 0; w < r->s.vocabulary; w++)
-            sum += exp(logits[w] - most);
-        double base = r->s.beam > 1 ? most + log(sum) : 0;
+            sum += exp(logits[w] - largest);
+        double base = r->s.beam > 1 ? largest + log(sum) : 0;
         for (int64_t w = 0; w < r->s.vocabulary; w++)
             decoder_offer(&r->beams, &picks, row, (int32_t)w, logits[w] - base);
     }

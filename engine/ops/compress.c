@@ -32,12 +32,12 @@ static enum status infer(const struct infer *c, struct error *err)
     struct axis axis;
     int place;
     TRY(find(&args, &axis, &place, err));
-    int64_t most = most_taken(&c->in[1]->shape, &axis);
+    int64_t limit = most_taken(&c->in[1]->shape, &axis);
     struct shape y = c->in[0]->shape, scalar = shape_scalar();
     if (node_attr(c->node, "axis"))
-        y.dim[place] = most;
+        y.dim[place] = limit;
     else
-        y = shape_of(most);
+        y = shape_of(limit);
     infer_set(c, 0, c->in[0]->dtype, &y);
     infer_set(c, 1, DTYPE_I64, &scalar);
     return STATUS_OK;
@@ -58,13 +58,13 @@ static enum status reference(const struct ref_call *call, struct error *err)
     int place;
     const struct ref_tensor *condition = call->in[1], *y = call->out[0];
     TRY(find(&args, &axis, &place, err));
-    int64_t most = most_taken(&condition->shape, &axis), taken = 0;
-    for (int64_t k = 0; k < most; k++) {
+    int64_t limit = most_taken(&condition->shape, &axis), taken = 0;
+    for (int64_t k = 0; k < limit; k++) {
         if (!condition->i[k])
             continue;
         for (int64_t n = 0; y && n < axis.outer * axis.inner; n++) {
             int64_t outer = n / axis.inner, inner = n % axis.inner;
-            ref_copy(y, (outer * most + taken) * axis.inner + inner, call->in[0],
+            ref_copy(y, (outer * limit + taken) * axis.inner + inner, call->in[0],
                      (outer * axis.size + k) * axis.inner + inner);
         }
         taken++;

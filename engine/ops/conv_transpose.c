@@ -66,8 +66,8 @@ static struct window turned(const struct window *w)
     for (int k = 0; k < w->rank; k++) {
         int64_t reach = (w->kernel[k] - 1) * w->dilation[k] + 1;
         int64_t pads = w->pad_begin[k] + w->pad_end[k];
-        int64_t most = w->stride[k] * w->in[k] - 1 + reach - pads;
-        turned.in[k] = w->out[k] < most ? w->out[k] : most;
+        int64_t limit = w->stride[k] * w->in[k] - 1 + reach - pads;
+        turned.in[k] = w->out[k] < limit ? w->out[k] : limit;
         turned.out[k] = w->in[k];
     }
     return turned;

@@ -7,10 +7,10 @@
 static double value(const double *x, int64_t count, const struct node *node)
 {
     (void)node;
-    double most = x[0];
+    double largest = x[0];
     for (int64_t k = 1; k < count; k++)
-        most = x[k] > most ? x[k] : most;
-    return most;
+        largest = x[k] > largest ? x[k] : largest;
+    return largest;
 }
 
 static enum status reference(const struct ref_call *call, struct error *err)

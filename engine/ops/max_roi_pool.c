@@ -35,11 +35,11 @@ static double largest(const double *plane, const struct roi_span *rows,
     roi_bin_of(columns, bin % columns->bins, &x0, &x1);
     if (y0 >= y1 || x0 >= x1)
         return 0;
-    double most = (double)-INFINITY;
+    double maximum = (double)-INFINITY;
     for (int64_t y = y0; y < y1; y++)
         for (int64_t x = x0; x < x1; x++)
-            most = fmax(most, plane[y * columns->limit + x]);
-    return most;
+            maximum = fmax(maximum, plane[y * columns->limit + x]);
+    return maximum;
 }
 
 static enum status reference(const struct ref_call *call, struct error *err)

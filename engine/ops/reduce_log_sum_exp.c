@@ -8,14 +8,14 @@
 
 static double fold(const double *x, int64_t n)
 {
-    double most = (double)-INFINITY, sum = 0;
+    double largest = (double)-INFINITY, sum = 0;
     for (int64_t k = 0; k < n; k++)
-        most = fmax(most, x[k]);
-    if (isinf(most))
-        return most;
+        largest = fmax(largest, x[k]);
+    if (isinf(largest))
+        return largest;
     for (int64_t k = 0; k < n; k++)
-        sum += exp(x[k] - most);
-    return most + log(sum);
+        sum += exp(x[k] - largest);
+    return largest + log(sum);
 }
 
 static enum status gradient(const struct gradient_call *c, struct error *err)

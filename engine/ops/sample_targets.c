@@ -46,14 +46,14 @@ struct row {
 };
 
 /* Writes the first `most` places of positive classes, or of class 0; how many these are. */
-static int64_t choose(const struct row *row, bool positive, int64_t most, int64_t *chosen)
+static int64_t choose(const struct row *row, bool positive, int64_t limit, int64_t *chosen)
 {
     int64_t count = 0;
     for (int64_t p = 0; p < row->places; p++)
         if (positive ? row->classes[p] > 0 : row->classes[p] == 0)
             row->order[count++] = p;
     sort_indices(row->order, count, row->order + row->places, draws_less, row->lot);
-    int64_t taken = count < most ? count : most;
+    int64_t taken = count < limit ? count : limit;
     for (int64_t k = 0; k < taken; k++)
         chosen[k] = row->order[k];
     return taken;

@@ -14,11 +14,11 @@ static void cost(const struct infer *c, struct cost *cost)
 
 static void line(const double *x, double *y, const struct axis *axis)
 {
-    double most = (double)-INFINITY, sum = 0;
+    double largest = (double)-INFINITY, sum = 0;
     for (int64_t k = 0; k < axis->size; k++)
-        most = fmax(most, x[k * axis->inner]);
+        largest = fmax(largest, x[k * axis->inner]);
     for (int64_t k = 0; k < axis->size; k++)
-        sum += y[k * axis->inner] = exp(x[k * axis->inner] - most);
+        sum += y[k * axis->inner] = exp(x[k * axis->inner] - largest);
     for (int64_t k = 0; k < axis->size; k++)
         y[k * axis->inner] /= sum;
 }

@@ -12,35 +12,35 @@ enum { LANES = 8 };
 
 VECTOR_CLONES static double largest_of(const double *b, int64_t count)
 {
-    double most[LANES] = {0};
+    double maximum[LANES] = {0};
     for (int64_t k = 0; k + LANES <= count; k += LANES)
         for (int j = 0; j < LANES; j++) {
             double size = fabs(b[k + j]);
-            most[j] = size > most[j] && size <= DBL_MAX ? size : most[j];
+            maximum[j] = size > maximum[j] && size <= DBL_MAX ? size : maximum[j];
         }
     for (int64_t k = count / LANES * LANES; k < count; k++)
         if (isfinite(b[k]))
-            most[0] = fmax(most[0], fabs(b[k]));
+            maximum[0] = fmax(maximum[0], fabs(b[k]));
     for (int j = 1; j < LANES; j++)
-        most[0] = fmax(most[0], most[j]);
-    return most[0];
+        maximum[0] = fmax(maximum[0], maximum[j]);
+    return maximum[0];
 }
 
 /* Largest difference; both NaN or both the same infinity are none. */
 VECTOR_CLONES static double largest_difference(const double *a, const double *b, int64_t count)
 {
-    double most[LANES] = {0};
+    double maximum[LANES] = {0};
     int64_t even = count / LANES * LANES;
     for (int64_t k = 0; k < count; k += LANES)
         for (int j = 0; j < (k < even ? LANES : (int)(count - even)); j++) {
             double x = a[k + j], y = b[k + j], d = fabs(x - y);
             bool same = x == y || (x != x && y != y);
             d = d <= 1e300 ? d : (double)INFINITY;
-            most[j] = !same && d > most[j] ? d : most[j];
+            maximum[j] = !same && d > maximum[j] ? d : maximum[j];
         }
     for (int j = 1; j < LANES; j++)
-        most[0] = fmax(most[0], most[j]);
-    return most[0];
+        maximum[0] = fmax(maximum[0], maximum[j]);
+    return maximum[0];
 }
 
 double ref_rel_error(const struct ref_tensor *a, const struct ref_tensor *b)

@@ -115,8 +115,8 @@ static enum status collect(struct exe *exe, const struct shards *shards,
                            struct safetensors *contents, struct error *err)
 {
     const struct graph *g = exe_graph(exe);
-    size_t most = (size_t)g->state_count + (size_t)(shards ? shards->count : 0) + 1;
-    contents->tensors = arena_array(&contents->arena, most, sizeof(*contents->tensors));
+    size_t limit = (size_t)g->state_count + (size_t)(shards ? shards->count : 0) + 1;
+    contents->tensors = arena_array(&contents->arena, limit, sizeof(*contents->tensors));
     if (!contents->tensors)
         return FAIL_NO_MEMORY(err);
     for (int s = 0; s < g->state_count; s++) {

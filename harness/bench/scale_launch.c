@@ -106,7 +106,8 @@ static enum status typed_words(struct arena *arena, const char **words, int *cou
     if (file)
         fclose(file);
     if (bytes == 0 || bytes == TYPED_BYTES - 1)
-        return FAIL(err, STATUS_FAILED, "what was typed cannot be read from /proc, or is too long");
+        return FAIL(err, STATUS_FAILED,
+                    "the command line cannot be read from /proc, or is too long");
     typed[bytes] = '\0';
     char *own = arena_strdup(arena, program);
     for (char *at = typed; at < typed + bytes && *count < WORDS_MAX; at += strlen(at) + 1)

@@ -98,7 +98,7 @@ static enum status read_lines(char *text, const struct step_simulation *s, struc
         out->step_s = out->step_times[k]; /* the last one: all have come to it as they do */
     }
     free(ends.ended);
-    return whole ? STATUS_OK : FAIL(err, STATUS_FAILED, "a simulated rank said nothing");
+    return whole ? STATUS_OK : FAIL(err, STATUS_FAILED, "a simulated rank returned no times");
 }
 
 /* ---- results ---- */

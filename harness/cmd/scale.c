@@ -117,10 +117,10 @@ static enum status read_ranks(const char *list, const char *option, int *ranks, 
 
 static int most_of(const int *ranks, int count)
 {
-    int most = 1;
+    int largest = 1;
     for (int k = 0; k < count; k++)
-        most = ranks[k] > most ? ranks[k] : most;
-    return most;
+        largest = ranks[k] > largest ? ranks[k] : largest;
+    return largest;
 }
 
 static int cpus_allowed(void)
@@ -244,11 +244,11 @@ static enum status run_point(const struct scale_options_given *o, const struct s
     return STATUS_OK;
 }
 
-static void print_all(const struct scale_options_given *o, const struct scaling *s, int most)
+static void print_all(const struct scale_options_given *o, const struct scaling *s, int largest)
 {
-    if (s->cpus && s->cpus < most)
-        fprintf(stderr, "%d ranks share %d CPU%s: their rate says nothing of more CPUs\n", most,
-                s->cpus, s->cpus > 1 ? "s" : "");
+    if (s->cpus && s->cpus < largest)
+        fprintf(stderr, "%d ranks share %d CPU%s: these rates do not show how training scales\n",
+                largest, s->cpus, s->cpus > 1 ? "s" : "");
     if (o->points)
         scale_result_write(&s->points[0], stdout);
     else if (o->json)

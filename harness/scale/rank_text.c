@@ -23,14 +23,14 @@ static void print_values(FILE *to, const struct graph *g, const int *values, int
     }
 }
 
-/* By design: of dropout each rank has its own part, of weights, too. */
+/* What differs by design: each rank has its own part of dropout and of split weights. */
 static bool differs_by_rank(const struct node *node, const struct attr *attr)
 {
     return (node->op == &op_random_dropout && strcmp(attr->name, "first") == 0) ||
            (node->op == &op_cut_for_ranks && strcmp(attr->name, "rank") == 0);
 }
 
-/* The kernel comes first: a line is cut where it is shown. */
+/* The kernel comes first, since messages show only the beginning of a line. */
 static void print_step(FILE *to, const struct graph *g, const struct exe_step *step, int index)
 {
     const struct node *node = step->node;

@@ -37,7 +37,7 @@ struct rank_notes {
 
 struct scale {
     const struct scale_options *options;
-    bool rehearsal;       /* rank 0 compiles, and that is all */
+    bool rehearsal;       /* rank 0 only compiles */
     unsigned char *notes; /* of rank 0, 1, ... */
     size_t notes_bytes;   /* of each */
 };
@@ -185,7 +185,7 @@ static enum status open_comm(const struct scale *s, struct group *group, int ran
     struct communicator_options how = {.algorithm = NULL};
     TRY(communicator_open(backend_of(s), group, rank, &how, &r->base, err));
     if (o->ranks == 1)
-        return STATUS_OK; /* it has nobody to talk to, and is a training like any other */
+        return STATUS_OK; /* a single rank exchanges nothing */
     if (o->no_thread)
         r->comm = &r->base;
     else
@@ -200,7 +200,7 @@ static enum status run_rank(void *context, struct group *group, int rank, struct
     if (s->rehearsal && rank != 0)
         return STATUS_OK;
     if (!s->options->launched)
-        interrupt_restore(); /* who has started this rank ends it */
+        interrupt_restore(); /* the parent process ends this rank */
     enum status status = open_comm(s, group, rank, &r, err);
     if (status == STATUS_OK)
         status = train(s, &r, err);
@@ -212,7 +212,7 @@ static enum status run_rank(void *context, struct group *group, int rank, struct
 
 /* ---- all of them ---- */
 
-/* Clocks of other machines say nothing here. */
+/* Clocks of other machines cannot be compared with this one. */
 static bool is_timed_by(const struct scale *s, int rank)
 {
     return !s->options->launched || rank == s->options->rank;

@@ -114,5 +114,5 @@ enum status scale_result_read(char *text, struct scale_result *out, struct error
     }
     return ranks > 0 && ranks == out->ranks
                ? STATUS_OK
-               : FAIL(err, STATUS_FAILED, "the ranks said nothing of how they did");
+               : FAIL(err, STATUS_FAILED, "the ranks returned no results");
 }

@@ -23,7 +23,7 @@ enum status train_job_of(const char *spec, bool tiny, struct train_job *job, cha
         return FAIL(err, STATUS_FAILED, "workload \"%s\" is not known; see `ridge list`", spec);
     if (!t)
         return UNSUPPORTED(err, "%s is not trained: %s", spec,
-                           w ? "it has no loss" : "a file says nothing of a loss");
+                           w ? "it has no loss" : "a model file holds no loss");
     const char *more = tiny && t->tiny ? t->tiny : "", *own = strchr(spec, ':');
     size_t size = strlen(spec) + strlen(more) + 3;
     *owned_spec = malloc(size);

@@ -21,7 +21,7 @@ struct judge {
     int64_t batch, batches;
     int64_t rows;          /* that are judged: the last batch is filled up with the first samples */
     int answers, targets;  /* graph output, graph input; NONE: judged by the loss alone */
-    float *answer, *bayes; /* bayes NULL: nobody knows how the samples are made */
+    float *answer, *bayes; /* bayes NULL: the best possible answers are not known */
     char *target;
     void **inputs; /* per graph input */
 };

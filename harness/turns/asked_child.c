@@ -198,8 +198,8 @@ static enum status read_line(struct asked_child *child, double limit_s, char *li
         if (polled < 0 && errno == EINTR)
             continue;
         if (polled <= 0)
-            return FAIL(err, STATUS_FAILED, "%s (process %d) said nothing for %.3g s", child->name,
-                        (int)child->pid, limit_s);
+            return FAIL(err, STATUS_FAILED, "%s (process %d) did not answer within %.3g s",
+                        child->name, (int)child->pid, limit_s);
         ssize_t got = recv(child->socket, child->buffer + child->used,
                            sizeof(child->buffer) - child->used, 0);
         if (got <= 0 && !(got < 0 && errno == EINTR))

@@ -66,7 +66,7 @@ static const words_of database_commands[] = {
 };
 
 /* What the child tells, even if it dies. */
-struct told {
+struct outcome {
     int stage; /* the command that runs */
     int codes[CODES + 1];
     bool silent, strange; /* it failed without a word; with a code that is none */
@@ -80,7 +80,7 @@ struct campaign {
     int file_count;
     uint64_t seed;
     char *folder; /* of what is written */
-    struct told *told;
+    struct outcome *outcome;
     unsigned limit_s; /* of wall time, per command */
     long tried, done[CODES + 1], bad;
 };
@@ -246,18 +246,18 @@ static void run_commands(const struct campaign *c, const char *file, int said)
         char room[WORDS_MAX][512], *words[WORDS_MAX];
         int count = fill_words(c, &c->commands[k], file, room, words);
         struct stat info;
-        c->told->stage = k;
+        c->outcome->stage = k;
         alarm(c->limit_s); /* its signal ends the child: that is a hang */
         bool fresh = ftruncate(said, 0) == 0 && lseek(said, 0, SEEK_SET) == 0;
         int code = commands_dispatch(count, words);
         fflush(NULL);
         bool known = code >= 0 && code < CODES;
-        c->told->codes[known ? code : CODES]++;
-        c->told->strange = c->told->strange || !known;
+        c->outcome->codes[known ? code : CODES]++;
+        c->outcome->strange = c->outcome->strange || !known;
         if (fresh && (code == EXIT_USAGE || code == EXIT_MISSING) && fstat(said, &info) == 0 &&
             info.st_size == 0)
-            c->told->silent = true;
-        if (c->told->silent || c->told->strange)
+            c->outcome->silent = true;
+        if (c->outcome->silent || c->outcome->strange)
             _exit(0);
     }
     _exit(0);
@@ -300,7 +300,7 @@ static void report(struct campaign *c, uint64_t index, const char *file, int sta
 {
     char what[512], kept[700];
     const char *build = getenv("RIDGE_BUILD");
-    command_text(c, c->told->stage, what, sizeof(what));
+    command_text(c, c->outcome->stage, what, sizeof(what));
     snprintf(kept, sizeof(kept), "%s/test-logs/damaged-%llu-%llu.%s", build ? build : ".",
              (unsigned long long)c->seed, (unsigned long long)index, c->models ? "onnx" : "db");
     struct bytes bytes = bytes_read(file);
@@ -315,7 +315,7 @@ static void report(struct campaign *c, uint64_t index, const char *file, int sta
         printf("not ok - ridge%s: ends with %d; kept as %s\n", what, WEXITSTATUS(status), kept);
     else
         printf("not ok - ridge%s: %s; kept as %s\n", what,
-               c->told->silent ? "fails without a word" : "has a strange exit code", kept);
+               c->outcome->silent ? "fails without a word" : "has a strange exit code", kept);
     fflush(stdout);
     c->bad++;
 }
@@ -348,12 +348,12 @@ static void try_one(struct campaign *c, uint64_t index)
         return;
     if (!c->models && index % 50 == 0)
         put_other(c);
-    memset(c->told, 0, sizeof(*c->told));
+    memset(c->outcome, 0, sizeof(*c->outcome));
     int status = in_child(c, file, index % 40 == 0);
     c->tried++;
     for (int k = 0; k <= CODES; k++)
-        c->done[k] += c->told->codes[k];
-    if (status || c->told->silent || c->told->strange)
+        c->done[k] += c->outcome->codes[k];
+    if (status || c->outcome->silent || c->outcome->strange)
         report(c, index, file, status);
     remove_copy(file);
 }
@@ -367,9 +367,9 @@ static bool run_campaign(struct campaign *c, long count)
     const char *seconds = getenv("RIDGE_LIMIT_S");
     c->limit_s = seconds ? (unsigned)strtoul(seconds, NULL, 10) : LIMIT_S;
     c->folder = made_folder();
-    c->told =
-        mmap(NULL, sizeof(*c->told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (!c->folder || c->told == MAP_FAILED || !c->file_count) {
+    c->outcome =
+        mmap(NULL, sizeof(*c->outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (!c->folder || c->outcome == MAP_FAILED || !c->file_count) {
         printf("not ok - nothing to damage\n");
         return false;
     }
@@ -386,7 +386,7 @@ static bool run_campaign(struct campaign *c, long count)
         if (c->done[k])
             printf(" %d: %ld,", k, c->done[k]);
     printf(" bad: %ld\n", c->bad);
-    munmap(c->told, sizeof(*c->told));
+    munmap(c->outcome, sizeof(*c->outcome));
     made_folder_remove(c->folder);
     return true;
 }

@@ -75,9 +75,9 @@ static bool synchronise(struct cupti *cupti, char *reason)
     return true;
 }
 
-static struct cupti_ranges *ranges_open(struct cupti_config *config, int most, char *reason)
+static struct cupti_ranges *ranges_open(struct cupti_config *config, int limit, char *reason)
 {
-    assert(most <= MADE_STEPS_MAX);
+    assert(limit <= MADE_STEPS_MAX);
     if (config->cupti->fail_open) {
         say(reason, "cuptiRangeProfilerEnable says 35");
         return NULL;

@@ -113,9 +113,9 @@ static enum status parse_literal_int(struct parser *p, enum dtype dtype, int64_t
     }
     TRY(parse_int(p, value));
     int bits = dtype == DTYPE_BOOL ? 1 : (int)dtype_size(dtype) * 8 - !dtype_is_unsigned(dtype);
-    int64_t most = bits >= 63 ? INT64_MAX : (INT64_C(1) << bits) - 1;
-    int64_t least = dtype_is_unsigned(dtype) ? 0 : -most - 1;
-    if (*value < least || *value > most)
+    int64_t limit = bits >= 63 ? INT64_MAX : (INT64_C(1) << bits) - 1;
+    int64_t least = dtype_is_unsigned(dtype) ? 0 : -limit - 1;
+    if (*value < least || *value > limit)
         return wrong(p, "a literal before here does not fit its type");
     return STATUS_OK;
 }

@@ -14,12 +14,10 @@ near() { # two checkpoints
 same_as_one() { # workload, ranks, batch of each, options of scale
     spec=$1 ranks=$2 batch=$3
     shift 3
-    # shellcheck disable=SC2086
     run ridge train "$spec" $quick --tiny --batch $((ranks * batch)) --steps 10 --seed 5 \
         --save "$tap_dir/one" --json
     exits 0
     jq .losses "$output" >"$tap_dir/losses"
-    # shellcheck disable=SC2086
     run ridge scale "$spec" $quick --tiny --ranks "$ranks" --batch "$batch" --steps 10 \
         --seed 5 "$@" --save "$tap_dir/many" --json
     exits 0

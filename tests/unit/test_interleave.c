@@ -34,11 +34,10 @@ TEST(turns_are_taken_and_judged)
     struct interleave_options o = options(ten, eleven);
     struct interleave_result result;
     struct comparison c;
-    struct error err = {0};
     int seen = 0;
     o.progress = count_pairs;
     o.progress_context = &seen;
-    assert_int_equal(interleave_run(&o, &result, &err), STATUS_OK);
+    MUST(interleave_run, &o, &result);
     assert_int_equal(result.pairs, 4);
     assert_int_equal(seen, 4);
     for (int k = 0; k < 4; k++) {
@@ -48,7 +47,7 @@ TEST(turns_are_taken_and_judged)
         assert_float_equal(result.side[0][k].times[0], 10.08, 1e-9);
         assert_float_equal(result.side[1][k].times[0], 11.08, 1e-9);
     }
-    assert_int_equal(interleave_judge(&result, &(struct compare_rules){0}, &c, &err), STATUS_OK);
+    MUST(interleave_judge, &result, &(struct compare_rules){0}, &c);
     assert_int_equal(c.verdict, VERDICT_REGRESSED);
     assert_true(fabs(c.ratio - 1.1) < 0.01);
     assert_int_equal(c.base_runs, 4);
@@ -60,9 +59,8 @@ TEST(equal_programs_are_unchanged)
     struct interleave_options o = options(ten, ten);
     struct interleave_result result;
     struct comparison c;
-    struct error err = {0};
-    assert_int_equal(interleave_run(&o, &result, &err), STATUS_OK);
-    assert_int_equal(interleave_judge(&result, NULL, &c, &err), STATUS_OK);
+    MUST(interleave_run, &o, &result);
+    MUST(interleave_judge, &result, NULL, &c);
     assert_int_equal(c.verdict, VERDICT_UNCHANGED);
     interleave_release(&result);
 }
@@ -78,7 +76,7 @@ TEST(bad_programs_are_named)
         {"echo ready; read -r line; echo fast", "\"fast\" instead of a time"},
         {"echo ready; read -r line; echo -1", "instead of a time"},
         {"echo ready; read -r line; echo 5; exit 1", "ended while"},
-        {"sleep 2", "said nothing for 0.2 s"},
+        {"sleep 2", "did not answer within 0.2 s"},
         {"echo ready; while read -r line; do echo 1; done; exit 7", "exit code 7"},
         {"echo ready; while read -r line; do echo 1; done; kill -9 $$", "signal 9"},
     };
@@ -97,8 +95,6 @@ TEST(bad_programs_are_named)
     static const char *const absent[] = {"/no/such/program", NULL};
     struct interleave_options o = options(ten, NULL);
     struct interleave_result result;
-    struct error err = {0};
     o.b.command = absent;
-    assert_int_equal(interleave_run(&o, &result, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "/no/such/program"));
+    FAILS(STATUS_FAILED, "/no/such/program", interleave_run, &o, &result);
 }

@@ -13,9 +13,9 @@ static bool hold(struct graph *g, bool good, const char *name, int64_t value, co
     return false;
 }
 
-bool at_most(struct graph *g, const char *name, int64_t value, int64_t most)
+bool at_most(struct graph *g, const char *name, int64_t value, int64_t limit)
 {
-    return hold(g, value <= most, name, value, "can be at most", most);
+    return hold(g, value <= limit, name, value, "can be at most", limit);
 }
 
 bool at_least(struct graph *g, const char *name, int64_t value, int64_t least)

@@ -7,7 +7,7 @@
 #include "engine/graph/graph.h"
 #include "workloads/workload.h"
 
-bool at_most(struct graph *g, const char *name, int64_t value, int64_t most);
+bool at_most(struct graph *g, const char *name, int64_t value, int64_t limit);
 bool at_least(struct graph *g, const char *name, int64_t value, int64_t least);
 bool multiple_of(struct graph *g, const char *name, int64_t value, int64_t of);
 

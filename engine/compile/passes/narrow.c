@@ -128,11 +128,11 @@ static void decide_by_inputs(struct narrowing *n)
  * smallest: masks by -3e38 and divisors of 1e-12 keep their sense. */
 static void keep_sense(enum dtype to, float *data, int64_t count)
 {
-    const float most = to == DTYPE_F16 ? 65504.0f : 0x1.fep127f;
+    const float largest = to == DTYPE_F16 ? 65504.0f : 0x1.fep127f;
     const float least = to == DTYPE_F16 ? 0x1p-24f : 0x1p-133f;
     for (int64_t k = 0; k < count; k++)
-        if (isfinite(data[k]) && fabsf(data[k]) > most)
-            data[k] = copysignf(most, data[k]);
+        if (isfinite(data[k]) && fabsf(data[k]) > largest)
+            data[k] = copysignf(largest, data[k]);
     if (count == 1 && data[0] != 0 && fabsf(data[0]) < least)
         data[0] = copysignf(least, data[0]);
 }

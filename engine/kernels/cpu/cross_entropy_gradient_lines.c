@@ -95,12 +95,12 @@ static void run_row(const struct kernel_state *job, int64_t row)
     if (job->log || label < 0) {
         fill_row(dx, isnan(factor) ? factor : 0, n);
     } else {
-        vf low = vf_set1(-INFINITY), most = low, sum = vf_zero();
+        vf low = vf_set1(-INFINITY), largest = low, sum = vf_zero();
         for (int64_t i = 0; i < n; i += VL) {
             vm lanes = vm_first(n - i);
-            most = vf_max(most, vf_select(lanes, vf_load_m(x + i, lanes), low));
+            largest = vf_max(largest, vf_select(lanes, vf_load_m(x + i, lanes), low));
         }
-        vf highest = vf_set1(vf_max_of(most));
+        vf highest = vf_set1(vf_max_of(largest));
         for (int64_t i = 0; i < n; i += VL) {
             vm lanes = vm_first(n - i);
             vf e = vf_exp_fast(vf_sub(vf_load_m(x + i, lanes), highest));
@@ -128,11 +128,11 @@ static void run_columns(const struct kernel_state *job, int64_t outer, int64_t f
     vm lanes = vm_first(count);
     for (int64_t k = 0; k < count; k++)
         factor[k] = factor_at(job, outer * step + first + k, &label[k]);
-    vf most = vf_set1(-INFINITY), sum = vf_zero(), scale = vf_load(factor);
+    vf largest = vf_set1(-INFINITY), sum = vf_zero(), scale = vf_load(factor);
     for (int64_t k = 0; k < n && !job->log; k++)
-        most = vf_max(most, vf_load_m(x + k * step, lanes));
+        largest = vf_max(largest, vf_load_m(x + k * step, lanes));
     for (int64_t k = 0; k < n && !job->log; k++) {
-        vf e = vf_exp_fast(vf_sub(vf_load_m(x + k * step, lanes), most));
+        vf e = vf_exp_fast(vf_sub(vf_load_m(x + k * step, lanes), largest));
         vf_store_m(dx + k * step, lanes, e);
         sum = vf_add(sum, e);
     }

@@ -90,12 +90,12 @@ static void put_loss(const struct kernel_state *job, int64_t position, int64_t a
 /* log(sum e^x) of up to VL neighbours whose classes are `step` apart. */
 SIMD_INLINE vf lanes_shift(const float *x, int64_t classes, int64_t step, vm lanes)
 {
-    vf most = vf_set1(-INFINITY), sum = vf_zero();
+    vf largest = vf_set1(-INFINITY), sum = vf_zero();
     for (int64_t k = 0; k < classes; k++)
-        most = vf_max(most, vf_load_m(x + k * step, lanes));
+        largest = vf_max(largest, vf_load_m(x + k * step, lanes));
     for (int64_t k = 0; k < classes; k++)
-        sum = vf_add(sum, vf_exp_fast(vf_sub(vf_load_m(x + k * step, lanes), most)));
-    return vf_add(most, vf_log(sum));
+        sum = vf_add(sum, vf_exp_fast(vf_sub(vf_load_m(x + k * step, lanes), largest)));
+    return vf_add(largest, vf_log(sum));
 }
 
 /* Positions [first, first + count) of one outer index, count <= VL; inner > 1. */
@@ -138,12 +138,12 @@ static void run_turned(const struct kernel_state *job, int64_t first, int64_t co
 /* One row of many classes. */
 static float row_shift(const float *x, int64_t n)
 {
-    vf low = vf_set1(-INFINITY), most = low, sum = vf_zero();
+    vf low = vf_set1(-INFINITY), largest = low, sum = vf_zero();
     for (int64_t i = 0; i < n; i += VL) {
         vm lanes = vm_first(n - i);
-        most = vf_max(most, vf_select(lanes, vf_load_m(x + i, lanes), low));
+        largest = vf_max(largest, vf_select(lanes, vf_load_m(x + i, lanes), low));
     }
-    float highest = vf_max_of(most);
+    float highest = vf_max_of(largest);
     for (int64_t i = 0; i < n; i += VL) {
         vm lanes = vm_first(n - i);
         vf e = vf_exp_fast(vf_sub(vf_load_m(x + i, lanes), vf_set1(highest)));

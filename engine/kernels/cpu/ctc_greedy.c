@@ -37,12 +37,12 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 
 static int64_t best_class(const float *x, int64_t classes)
 {
-    vf most = vf_set1(x[0]);
+    vf largest = vf_set1(x[0]);
     for (int64_t k = 0; k < classes; k += VL) {
         vm lanes = vm_first(classes - k);
-        most = vf_max(most, vf_select(lanes, vf_load_m(x + k, lanes), most));
+        largest = vf_max(largest, vf_select(lanes, vf_load_m(x + k, lanes), largest));
     }
-    vf level = vf_set1(vf_max_of(most));
+    vf level = vf_set1(vf_max_of(largest));
     for (int64_t k = 0; k < classes; k += VL) {
         vm lanes = vm_first(classes - k);
         unsigned bits = vm_bits(vm_and(lanes, vf_eq(vf_load_m(x + k, lanes), level)));

@@ -144,12 +144,12 @@ static const float *logits_at(const struct kernel_state *job, int64_t t, int64_t
 
 static float log_sum_of(const float *x, int64_t count)
 {
-    vf most = vf_set1(x[0]), sum = vf_zero();
+    vf largest = vf_set1(x[0]), sum = vf_zero();
     for (int64_t k = 0; k < count; k += VL) {
         vm lanes = vm_first(count - k);
-        most = vf_max(most, vf_select(lanes, vf_load_m(x + k, lanes), most));
+        largest = vf_max(largest, vf_select(lanes, vf_load_m(x + k, lanes), largest));
     }
-    float level = vf_max_of(most);
+    float level = vf_max_of(largest);
     for (int64_t k = 0; k < count; k += VL) {
         vm lanes = vm_first(count - k);
         vf e = vf_exp_fast(vf_sub(vf_load_m(x + k, lanes), vf_set1(level)));
@@ -175,9 +175,9 @@ static void find_emissions(const struct kernel_state *job, const struct sample *
 /* NaN in any of them gives NaN. */
 SIMD_INLINE vf log_sum_of_three(vf a, vf b, vf c)
 {
-    vf most = vf_max(vf_max(a, b), c);
-    vf sum = vf_add(vf_exp_fast(vf_sub(a, most)), vf_exp_fast(vf_sub(b, most)));
-    return vf_add(most, vf_log(vf_add(sum, vf_exp_fast(vf_sub(c, most)))));
+    vf largest = vf_max(vf_max(a, b), c);
+    vf sum = vf_add(vf_exp_fast(vf_sub(a, largest)), vf_exp_fast(vf_sub(b, largest)));
+    return vf_add(largest, vf_log(vf_add(sum, vf_exp_fast(vf_sub(c, largest)))));
 }
 
 static float *row_before(const struct kernel_state *job, const struct sample *a, int64_t t)
@@ -198,10 +198,10 @@ static double sum_forward(const struct kernel_state *job, const struct sample *a
     for (int64_t t = 1; t < a->steps; t++) {
         float *now = row_before(job, a, t);
         const float *emit = a->emit + t * job->stride;
-        vf most = vf_set1(NEVER);
+        vf largest = vf_set1(NEVER);
         for (int64_t s = 0; s < a->states; s += VL)
-            most = vf_max(most, vf_load(last + s));
-        float base = vf_max_of(most);
+            largest = vf_max(largest, vf_load(last + s));
+        float base = vf_max_of(largest);
         total += base;
         for (int64_t s = 0; s < a->states; s += VL) {
             vf leap = vf_add(vf_load(last + s - 2), vf_load(a->leap + s));
@@ -211,8 +211,8 @@ static double sum_forward(const struct kernel_state *job, const struct sample *a
         last = now;
     }
     double end = last[a->states - 1], other = a->states > 1 ? last[a->states - 2] : NEVER;
-    double most = end > other ? end : other;
-    total += most + log(exp(end - most) + exp(other - most));
+    double largest = end > other ? end : other;
+    total += largest + log(exp(end - largest) + exp(other - largest));
     return total < -FAR ? INFINITY : -total;
 }
 
@@ -221,13 +221,13 @@ static void step_back(const struct kernel_state *job, const struct sample *a, in
 {
     const float *last = a->after[(t + 1) % 2], *emit = a->emit + (t + 1) * job->stride;
     float *now = a->after[t % 2];
-    vf most = vf_set1(NEVER);
+    vf largest = vf_set1(NEVER);
     for (int64_t s = 0; s < a->states; s += VL) {
         vf next = vf_add(vf_load(last + s), vf_load(emit + s));
-        most = vf_max(most, next);
+        largest = vf_max(largest, next);
         vf_store(a->next + s, next);
     }
-    vf base = vf_set1(vf_max_of(most));
+    vf base = vf_set1(vf_max_of(largest));
     for (int64_t s = 0; s < a->states; s += VL) {
         vf leap = vf_add(vf_load(a->next + s + 2), vf_load(a->leap + s + 2));
         vf sum = log_sum_of_three(vf_load(a->next + s), vf_load(a->next + s + 1), leap);
@@ -241,7 +241,7 @@ static void write_step(const struct kernel_state *job, const struct sample *a, i
     const float *x = logits_at(job, t, a->n), *before = row_before(job, a, t);
     const float *after = a->after[t % 2];
     float *dx = job->out + (t * job->c.samples + a->n) * job->c.classes, dy = job->dy[a->n];
-    vf most = vf_set1(NEVER), sum = vf_zero();
+    vf largest = vf_set1(NEVER), sum = vf_zero();
     for (int64_t k = 0; k < job->c.classes; k += VL) {
         vm lanes = vm_first(job->c.classes - k);
         vf e = vf_exp_fast(vf_sub(vf_load_m(x + k, lanes), vf_set1(a->log_sum[t])));
@@ -249,10 +249,10 @@ static void write_step(const struct kernel_state *job, const struct sample *a, i
     }
     for (int64_t s = 0; s < a->states; s += VL) {
         vf both = vf_add(vf_load(before + s), vf_load(after + s));
-        most = vf_max(most, both);
+        largest = vf_max(largest, both);
         vf_store(a->next + s, both);
     }
-    float level = vf_max_of(most);
+    float level = vf_max_of(largest);
     for (int64_t s = 0; s < a->states; s += VL) {
         vf e = vf_exp_fast(vf_sub(vf_load(a->next + s), vf_set1(level)));
         sum = vf_add(sum, e);

@@ -78,17 +78,17 @@ SIMD_INLINE void pool_bin(const struct kernel_state *s, const float *map, struct
 {
     int64_t step = blocks_of(s->channels) * BLOCK;
     bool empty = y.begin >= y.end || x.begin >= x.end;
-    vf most[4];
+    vf largest[4];
     for (int j = 0; j < 4; j++)
-        most[j] = empty ? vf_zero() : vf_set1(-INFINITY);
+        largest[j] = empty ? vf_zero() : vf_set1(-INFINITY);
     for (int64_t row = y.begin; row < y.end; row++) {
         const float *at = map + (row * s->width + x.begin) * step;
         for (int64_t k = x.begin; k < x.end; k++, at += step)
             for (int j = 0; j < 4; j++)
-                most[j] = vf_max(vf_load(at + j * VL), most[j]);
+                largest[j] = vf_max(vf_load(at + j * VL), largest[j]);
     }
     for (int j = 0; j < 4; j++)
-        vf_store(bin + j * VL, most[j]);
+        vf_store(bin + j * VL, largest[j]);
 }
 
 static void pool_task(void *context, int64_t task, int thread)

@@ -58,7 +58,7 @@ static int64_t class_of(const struct kernel_state *job, int64_t at)
 
 /* Puts places [from, from + most) of a row, those of positive classes or of class 0; how many. */
 static int64_t choose(const struct kernel_state *job, int64_t n, bool positive, int64_t from,
-                      int64_t most, int thread)
+                      int64_t limit, int thread)
 {
     struct nms_room r =
         nms_room_at(job->memory + (size_t)thread * job->thread_bytes, job->s.places, 0);
@@ -73,8 +73,8 @@ static int64_t choose(const struct kernel_state *job, int64_t n, bool positive, 
         r.key[0][count] = word[at % 4];
         r.place[0][count++] = (int32_t)p;
     }
-    const int32_t *order = count && most ? nms_sort(&r, count) : NULL;
-    int64_t taken = count < most ? count : most;
+    const int32_t *order = count && limit ? nms_sort(&r, count) : NULL;
+    int64_t taken = count < limit ? count : limit;
     for (int64_t k = 0; k < taken; k++) {
         int64_t to = n * job->s.count + from + k;
         if (job->out[0])
@@ -89,8 +89,8 @@ static void row_work(void *context, int64_t n, int thread)
 {
     const struct kernel_state *job = context;
     int64_t positives = choose(job, n, true, 0, job->s.positives, thread);
-    int64_t most = sample_negatives(&job->s, positives);
-    int64_t taken = positives + choose(job, n, false, positives, most, thread);
+    int64_t limit = sample_negatives(&job->s, positives);
+    int64_t taken = positives + choose(job, n, false, positives, limit, thread);
     for (int64_t k = taken; k < job->s.count; k++)
         for (int out = 0; out < 2; out++)
             if (job->out[out])

@@ -41,16 +41,16 @@ static void run_block(void *context, int64_t tile, int thread)
     const float *x = job->x + start;
     float *y = job->y + start;
     vm lanes = vm_first(step - column);
-    vf most = vf_set1(-INFINITY), sum = vf_zero();
+    vf largest = vf_set1(-INFINITY), sum = vf_zero();
     for (int64_t k = 0; k < size; k++)
-        most = vf_max(most, vf_load_m(x + k * step, lanes));
+        largest = vf_max(largest, vf_load_m(x + k * step, lanes));
     for (int64_t k = 0; k < size; k++) {
-        vf e = vf_exp_fast(vf_sub(vf_load_m(x + k * step, lanes), most));
+        vf e = vf_exp_fast(vf_sub(vf_load_m(x + k * step, lanes), largest));
         sum = vf_add(sum, e);
         if (!job->log)
             vf_store_m(y + k * step, lanes, e);
     }
-    vf factor = vf_div(vf_set1(1.0f), sum), shift = vf_add(most, vf_log(sum));
+    vf factor = vf_div(vf_set1(1.0f), sum), shift = vf_add(largest, vf_log(sum));
     for (int64_t k = 0; k < size; k++) {
         vf value = job->log ? vf_sub(vf_load_m(x + k * step, lanes), shift)
                             : vf_mul(vf_load_m(y + k * step, lanes), factor);

@@ -66,9 +66,9 @@ static void plan_grid(struct gemm_plan *p)
     const struct gemm_size *s = &p->size;
     struct gemm_plan trial = *p;
     int64_t tile_bytes = (int64_t)sizeof(float) * s->rows * p->taps_block * p->k_block;
-    int64_t most = tile_bytes > 0 ? CHUNK_BYTES / tile_bytes : p->tiles;
-    most = most < 1 ? 1 : most;
-    int64_t least_rows = divide_up(p->tiles, most);
+    int64_t maximum = tile_bytes > 0 ? CHUNK_BYTES / tile_bytes : p->tiles;
+    maximum = maximum < 1 ? 1 : maximum;
+    int64_t least_rows = divide_up(p->tiles, maximum);
     if (p->panels == 1 && !s->copy)
         least_rows = 1;
     double best = -1;

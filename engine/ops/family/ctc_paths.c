@@ -69,8 +69,8 @@ void ctc_paths_release(struct ctc_paths *p)
 /* NaN stays NaN. */
 static double log_sum(double a, double b)
 {
-    double most = fmax(a, b);
-    return most == -INFINITY ? a + b : most + log(exp(a - most) + exp(b - most));
+    double largest = fmax(a, b);
+    return largest == -INFINITY ? a + b : largest + log(exp(a - largest) + exp(b - largest));
 }
 
 static enum status read_sample(struct ctc_paths *p, const struct ref_call *call, int first,

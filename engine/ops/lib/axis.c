@@ -39,11 +39,11 @@ int64_t axis_line(const struct axis *axis, int64_t l)
 void axis_log_softmax(const struct axis *axis, const double *x, double *y)
 {
     int64_t end = axis->size * axis->inner;
-    double most = (double)-INFINITY, sum = 0;
+    double largest = (double)-INFINITY, sum = 0;
     for (int64_t k = 0; k < end; k += axis->inner)
-        most = fmax(most, x[k]);
+        largest = fmax(largest, x[k]);
     for (int64_t k = 0; k < end; k += axis->inner)
-        sum += exp(x[k] - most);
+        sum += exp(x[k] - largest);
     for (int64_t k = 0; k < end; k += axis->inner)
-        y[k] = x[k] - most - log(sum);
+        y[k] = x[k] - largest - log(sum);
 }

@@ -29,8 +29,8 @@ static inline struct sample sample_of(const struct node *node, const struct shap
 /* How many negatives go with so many positives, where there are enough. */
 static inline int64_t sample_negatives(const struct sample *s, int64_t positives)
 {
-    int64_t room = s->count - positives, most = (int64_t)(s->ratio * (double)positives);
-    return s->ratio > 0 && most < room ? most : room;
+    int64_t room = s->count - positives, limit = (int64_t)(s->ratio * (double)positives);
+    return s->ratio > 0 && limit < room ? limit : room;
 }
 
 static inline uint32_t sample_lot(uint64_t seed, int64_t k)

@@ -147,11 +147,11 @@ static double pck(const struct judged *judged)
         return NAN;
     for (int64_t person = 0; person < judged->target_count / PERSON; person++) {
         const float *joints = true_ones + person * PERSON, *answer = said + person * PERSON;
-        float most = 0.1f * extent(joints);
+        float limit = 0.1f * extent(joints);
         for (int k = 0; k < PERSON; k += POSE_NUMBERS) {
             float off = hypotf(answer[k] - joints[k], answer[k + 1] - joints[k + 1]);
             count += joints[k + 2] > 0;
-            found += joints[k + 2] > 0 && off <= most;
+            found += joints[k + 2] > 0 && off <= limit;
         }
     }
     return count ? (double)found / (double)count : NAN;

@@ -37,13 +37,13 @@ static float overlap(const float *a, const float *b)
 static bool finds(const struct precision_job *job, const float *row)
 {
     int64_t image = (row - job->rows) / (job->per_image * ROW), best = -1;
-    float most = 0.5f;
+    float largest = 0.5f;
     for (int64_t k = 0; k < SCENE_OBJECTS; k++) {
         int64_t at = image * SCENE_OBJECTS + k;
         const float *object = job->objects + at * SCENE_NUMBERS;
         float here = object[4] == row[LABEL] ? overlap(row + BOX, object) : 0;
-        if (here >= most) {
-            most = here;
+        if (here >= largest) {
+            largest = here;
             best = at;
         }
     }
@@ -80,11 +80,11 @@ static double precision_of(const struct precision_job *job, float label, int64_t
 
 static double mean_precision(struct precision_job *job)
 {
-    double sum = 0, most = 0;
+    double sum = 0, largest = 0;
     int64_t classes = 0, all = job->images * SCENE_OBJECTS;
     for (int64_t k = 0; k < all; k++)
-        most = fmax(most, (double)job->objects[k * SCENE_NUMBERS + 4]);
-    for (float label = 1; (double)label <= most; label++) {
+        largest = fmax(largest, (double)job->objects[k * SCENE_NUMBERS + 4]);
+    for (float label = 1; (double)label <= largest; label++) {
         int64_t objects = 0;
         for (int64_t k = 0; k < all; k++)
             objects += job->objects[k * SCENE_NUMBERS + 4] == label;

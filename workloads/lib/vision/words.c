@@ -57,11 +57,11 @@ void words_fill(const struct batch *batch)
     if (!image || !label || !length || v == NONE || l == NONE)
         return;
     const struct shape *shape = &batch->graph->values[v].shape;
-    int64_t room = batch->graph->values[l].shape.dim[1], most = shape->dim[3] / LETTER_PIXELS;
-    most = most < room ? most : room - 1;
+    int64_t room = batch->graph->values[l].shape.dim[1], limit = shape->dim[3] / LETTER_PIXELS;
+    limit = limit < room ? limit : room - 1;
     for (int64_t n = 0; n < batch->size; n++, label += room) {
         struct draw draw = draw_begin(batch, n);
-        struct word w = {.letters = {.symbol = label, .count = 1 + draw_index(&draw, most)}};
+        struct word w = {.letters = {.symbol = label, .count = 1 + draw_index(&draw, limit)}};
         for (int64_t k = 0; k < room; k++)
             label[k] = k < w.letters.count ? draw_index(&draw, WORDS_SYMBOLS) : -1;
         length[n] = w.letters.count;

@@ -51,8 +51,8 @@ static enum status collect_attrs(struct importer *im, const struct scope *scope,
                                  const Onnx__NodeProto *node, const Onnx__FunctionProto *function,
                                  struct call_attrs *attrs, struct error *err)
 {
-    size_t most = node->n_attribute + function->base.n_unknown_fields + 1;
-    attrs->list = arena_array(&im->scratch, most, sizeof(*attrs->list));
+    size_t limit = node->n_attribute + function->base.n_unknown_fields + 1;
+    attrs->list = arena_array(&im->scratch, limit, sizeof(*attrs->list));
     if (!attrs->list)
         return FAIL_NO_MEMORY(err);
     for (size_t k = 0; k < node->n_attribute; k++) {

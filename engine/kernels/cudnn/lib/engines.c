@@ -92,7 +92,7 @@ static enum status put_knob(cudnn_desc knob, struct engine_info *info, struct er
     int length = name ? snprintf(info->text + used, room, " %s %lld", name, (long long)value)
                       : snprintf(info->text + used, room, " %d=%lld", type, (long long)value);
     if (length < 0 || (size_t)length >= room)
-        info->text[used] = 0; /* a knob is told whole or not at all */
+        info->text[used] = 0; /* a knob is named whole or not at all */
     return STATUS_OK;
 }
 
