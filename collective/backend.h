@@ -31,6 +31,11 @@ struct message {
     take_piece *take; /* received */
     void *take_context; /* for take */
     void *into;         /* not NULL: received bytes may also go here at once, instead of to take */
+    /* To send, if not NULL: what the receiver makes of the bytes is wanted here, too, and a backend
+     * that reaches both memories may put it there. Received: where the sender wants it. */
+    void *back;
+    const void *made; /* received, if not NULL: what take makes of the bytes */
+    bool returned;    /* by the backend: that lies at `back`, once all is done */
 };
 
 /* What a rank waits for, in the words of a message: "rank 2 to send". */

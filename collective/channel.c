@@ -10,10 +10,10 @@ enum { PUBLISH_BYTES = 32 << 10, ALIGNMENT = 8 };
 struct header {
     uint64_t bytes;
     uint32_t call;
-    uint32_t offered; /* instead of the bytes there is an address */
+    uint32_t offered; /* instead of the bytes there are two addresses */
 };
 
-enum { OFFER_SIZE = sizeof(struct header) + ALIGNMENT };
+enum { OFFER_SIZE = sizeof(struct header) + 2 * ALIGNMENT };
 
 size_t channel_size(size_t capacity)
 {
@@ -60,6 +60,18 @@ static struct header get_header(struct channel *channel, size_t capacity, uint64
     return header;
 }
 
+static void put_address(struct channel *channel, size_t capacity, uint64_t at, const void *address)
+{
+    memcpy(bytes_of(channel) + (at & (capacity - 1)), &address, sizeof(address));
+}
+
+static void *get_address(struct channel *channel, size_t capacity, uint64_t at)
+{
+    void *address;
+    memcpy(&address, bytes_of(channel) + (at & (capacity - 1)), sizeof(address));
+    return address;
+}
+
 bool channel_send(struct channel *channel, size_t capacity, struct message *message, size_t limit)
 {
     uint64_t start = atomic_load_explicit(&channel->written, memory_order_relaxed), at = start;
@@ -97,8 +109,8 @@ bool channel_offer(struct channel *channel, size_t capacity, struct message *mes
     if (capacity - (size_t)(at - taken) < OFFER_SIZE)
         return false;
     put_header(channel, capacity, at, (struct header){message->bytes, message->call, true});
-    size_t place = (size_t)((at + sizeof(struct header)) & (capacity - 1));
-    memcpy(bytes_of(channel) + place, &message->data, sizeof(message->data));
+    put_address(channel, capacity, at + sizeof(struct header), message->data);
+    put_address(channel, capacity, at + sizeof(struct header) + ALIGNMENT, message->back);
     message->begun = true;
     memcpy(&message->offered, &message->data, sizeof(message->data));
     atomic_store_explicit(&channel->written, at + OFFER_SIZE, memory_order_release);
@@ -107,7 +119,7 @@ bool channel_offer(struct channel *channel, size_t capacity, struct message *mes
 
 bool channel_refuses(const struct channel *channel)
 {
-    return atomic_load_explicit(&channel->refuses, memory_order_relaxed);
+    return atomic_load_explicit(&channel->refused, memory_order_relaxed) != 0;
 }
 
 /* Nothing was written behind the offer. */
@@ -116,8 +128,11 @@ bool channel_answered(struct channel *channel, struct message *message)
     uint64_t written = atomic_load_explicit(&channel->written, memory_order_relaxed);
     if (atomic_load_explicit(&channel->taken, memory_order_acquire) != written)
         return false;
-    if (!channel_refuses(channel))
+    uint64_t refused = atomic_load_explicit(&channel->refused, memory_order_relaxed);
+    if (refused != 1 + written - OFFER_SIZE) {
         message->done = message->bytes;
+        message->returned = message->back;
+    }
     message->offered = NULL;
     return true;
 }
@@ -126,7 +141,9 @@ void channel_answer(struct channel *channel, struct message *message)
 {
     uint64_t at = atomic_load_explicit(&channel->taken, memory_order_relaxed);
     if (message->done < message->bytes)
-        atomic_store_explicit(&channel->refuses, true, memory_order_relaxed);
+        atomic_store_explicit(&channel->refused, 1 + at, memory_order_relaxed);
+    else
+        message->returned = message->back;
     message->offered = NULL;
     atomic_store_explicit(&channel->taken, at + OFFER_SIZE, memory_order_release);
 }
@@ -146,8 +163,10 @@ enum status channel_receive(struct channel *channel, size_t capacity, const stru
         message->begun = true;
         at += sizeof(header);
         if (header.offered) {
-            const unsigned char *bytes = bytes_of(channel);
-            memcpy(&message->offered, bytes + (at & (capacity - 1)), sizeof(message->offered));
+            message->offered = get_address(channel, capacity, at);
+            message->back = get_address(channel, capacity, at + ALIGNMENT);
+            if (message->back && !message->made)
+                return message_mismatch(link, message, header.call, (size_t)header.bytes, err);
             return STATUS_OK;
         }
     }

@@ -5,8 +5,9 @@
  * bytes where they lie.
  *
  * Where the reader can reach the writer's own memory, a message may be offered instead: header and
- * address, and no byte is copied into the ring. The reader answers when it has all of them, or
- * refuses; then they come through the ring after all, and so do all later messages.
+ * addresses, of the bytes and of where what they become is wanted, and no byte is copied into the
+ * ring. The reader answers when it has all of them, or refuses; then they come through the ring
+ * after all.
  */
 #ifndef COLLECTIVE_CHANNEL_H
 #define COLLECTIVE_CHANNEL_H
@@ -21,7 +22,7 @@ enum { CHANNEL_LINE = 64 };
 struct channel {
     _Alignas(CHANNEL_LINE) _Atomic uint64_t written; /* since the beginning */
     _Alignas(CHANNEL_LINE) _Atomic uint64_t taken;
-    _Atomic uint32_t refuses; /* offers */
+    _Atomic uint64_t refused; /* 1 + where the last offer that was refused lies; 0: none was */
 };
 
 /* What a channel of this capacity needs; capacity: a power of two, at least CHANNEL_LINE. */
@@ -33,13 +34,15 @@ bool channel_send(struct channel *channel, size_t capacity, struct message *mess
 bool channel_offer(struct channel *channel, size_t capacity, struct message *message);
 /* Looks for it; true when it has come: the message is done, or has to be sent. */
 bool channel_answered(struct channel *channel, struct message *message);
+/* Whether an offer was refused before. */
 bool channel_refuses(const struct channel *channel);
 
 /* FAILED where the message that came is another one than the one expected. With an offer nothing
  * moves, and message->offered is set: the caller gets the bytes, and answers. */
 enum status channel_receive(struct channel *channel, size_t capacity, const struct link *link,
                             struct message *message, size_t limit, bool *moved, struct error *err);
-/* All bytes are there, or, of a message of which none is, they are wanted through the ring. */
+/* All bytes are there, and what they became lies at message->back, if that is set; or, of a message
+ * of which none is, they are wanted through the ring. */
 void channel_answer(struct channel *channel, struct message *message);
 
 #endif

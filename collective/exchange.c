@@ -34,6 +34,8 @@ static size_t narrowed_bytes(const struct exchange *x, int lane)
         const struct step *step = &x->schedule->lanes[lane].steps[k];
         if (step->to != NOBODY && step->send.count > most)
             most = step->send.count;
+        if (step->returns && step->from != NOBODY && step->receive.count > most)
+            most = step->receive.count;
     }
     return aligned((size_t)most * x->crossing);
 }
@@ -131,6 +133,7 @@ static void begin_step(struct exchange *x, int lane, const struct step *step)
     struct message blank = {.lane = lane, .call = x->call};
     work->active = true;
     work->behind = false;
+    work->returns = step->returns;
     work->operand = NULL;
     work->send = work->receive = blank;
     if (step->to != NOBODY) {
@@ -138,6 +141,7 @@ static void begin_step(struct exchange *x, int lane, const struct step *step)
         work->send.data = sent(x, lane, step->send);
         work->send.bytes = (size_t)step->send.count * x->crossing;
         work->send.stays = true;
+        work->send.back = step->returns && !x->wire ? writable(x, step->back) : NULL;
     }
     if (step->from == NOBODY)
         return;
@@ -151,6 +155,22 @@ static void begin_step(struct exchange *x, int lane, const struct step *step)
     work->send.stays = !work->behind;
     if (!work->operand && !work->behind && !x->wire)
         work->receive.into = work->to;
+    if (step->returns && !x->wire)
+        work->receive.made = work->to;
+}
+
+/* The second half of a step that returns, as far as the backend has not done it in the first. */
+static void begin_return(struct exchange *x, int lane, const struct step *step)
+{
+    struct lane_work *work = &x->lanes[lane];
+    struct step back = {step->from, step->to, .send = step->receive, .receive = step->back};
+    if (work->receive.returned)
+        back.to = NOBODY;
+    if (work->send.returned)
+        back.from = NOBODY;
+    work->returns = false;
+    if (back.to != NOBODY || back.from != NOBODY)
+        begin_step(x, lane, &back);
 }
 
 static enum status move_step(struct exchange *x, struct lane_work *work, bool *moved,
@@ -188,6 +208,8 @@ static enum status move_lane(struct exchange *x, int lane, bool *moved, bool *do
         }
         TRY(move_step(x, work, &here, err));
         *moved = *moved || here;
+        if (!work->active && work->returns)
+            begin_return(x, lane, &steps->steps[work->next - 1]);
     }
     *done = *done && !work->active && work->next == steps->count;
     return STATUS_OK;

@@ -18,7 +18,8 @@ struct lane_work {
     struct exchange *exchange;
     size_t next; /* step */
     bool active;
-    bool behind; /* what is received replaces what is sent: it may not pass it */
+    bool behind;  /* what is received replaces what is sent: it may not pass it */
+    bool returns; /* a second half of the step follows */
     struct message send, receive;
     unsigned char *to;
     const unsigned char *operand; /* NULL: nothing to combine with */

@@ -50,6 +50,11 @@ static enum status check_step(const struct comm_schedule *schedule, const struct
         return FAIL(err, STATUS_INVALID, "a step sends to its own rank and receives elsewhere");
     if (step->to != NOBODY)
         TRY(check_span(schedule, step->send, err));
+    if (step->returns && step->to != NOBODY) {
+        TRY(check_span(schedule, step->back, err));
+        if (step->back.place == PLACE_INPUT || step->back.count != step->send.count)
+            return FAIL(err, STATUS_INVALID, "a step gets something else back than it has sent");
+    }
     if (step->from == NOBODY)
         return STATUS_OK;
     TRY(check_span(schedule, step->receive, err));
@@ -84,10 +89,12 @@ struct schedule_work schedule_work(const struct comm_schedule *schedule)
             const struct step *step = &schedule->lanes[lane].steps[k];
             if (step->to == schedule->rank)
                 continue;
-            messages++;
-            sent += step->to == NOBODY ? 0 : step->send.count;
-            received += step->from == NOBODY ? 0 : step->receive.count;
-            work.elements_added += step->from != NOBODY && step->combines ? step->receive.count : 0;
+            int64_t there = step->to == NOBODY ? 0 : step->send.count;
+            int64_t here = step->from == NOBODY ? 0 : step->receive.count;
+            messages += step->returns ? 2 : 1;
+            sent += step->returns ? there + here : there;
+            received += step->returns ? there + here : here;
+            work.elements_added += step->combines ? here : 0;
         }
         if (messages > work.messages)
             work.messages = messages;

@@ -38,6 +38,10 @@ struct step {
     /* With it, each element received is combined: receive = operand + message. */
     bool combines;
     struct span operand; /* as long as `receive` */
+    /* With it, what the peer makes of `send` comes back into `back`, which is as long, and what is
+     * made here of what was received goes back: the same step. */
+    bool returns;
+    struct span back;
 };
 
 struct lane {

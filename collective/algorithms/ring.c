@@ -46,6 +46,18 @@ static void copy_own(const struct ring *ring, int lane, struct span from, struct
     step_add(ring->to, lane, (struct step){rank, rank, .send = from, .receive = to});
 }
 
+/* Of two ranks each reduces what the other gets back: one step. */
+static void all_reduce_pair(const struct ring *ring, int lane, struct span part)
+{
+    const struct pattern *p = ring->pattern;
+    struct span given = span_part(part, p->rank, 2), kept = span_part(part, 1 - p->rank, 2);
+    struct step step =
+        pass_and_add(ring, in_place(PLACE_INPUT, given), kept, in_place(PLACE_INPUT, kept));
+    step.returns = true;
+    step.back = given;
+    step_add(ring->to, lane, step);
+}
+
 /* After reducing, rank r holds the sum of chunk r + 1; from there it goes round. */
 static void all_reduce(const struct ring *ring, int lane, int64_t segment)
 {
@@ -54,6 +66,10 @@ static void all_reduce(const struct ring *ring, int lane, int64_t segment)
     struct span part = span_part(whole, segment, ring->segments);
     if (p->ranks == 1)
         copy_own(ring, lane, in_place(PLACE_INPUT, part), part);
+    if (p->ranks == 2) {
+        all_reduce_pair(ring, lane, part);
+        return;
+    }
     for (int s = 0; s < p->ranks - 1; s++) {
         struct span send = span_part(part, wrap(ring, p->rank - s), p->ranks);
         struct span receive = span_part(part, wrap(ring, p->rank - s - 1), p->ranks);

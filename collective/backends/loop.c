@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/numbers/random.h"
 #include "collective/channel.h"
@@ -132,6 +133,9 @@ static bool take_offer(struct group *group, struct channel *channel, struct mess
         return false;
     message->take(message->take_context, (const unsigned char *)message->offered + message->done,
                   message->done, bytes);
+    if (message->back)
+        memcpy((char *)message->back + message->done, (const char *)message->made + message->done,
+               bytes);
     message->done = limit;
     if (message->done == message->bytes)
         channel_answer(channel, message);

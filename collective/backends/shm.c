@@ -5,9 +5,10 @@
  * each pair of ranks and lane (channel.h), of which only what is used takes memory, and for each
  * rank a region to allocate from.
  *
- * What lies in a region is at the same address for all, so it is offered and read in place; other
- * memory is read by process_vm_readv, where the system lets ranks do that, if it is long enough to
- * be worth the call. What is left goes through the ring.
+ * What lies in a region is at the same address for all, so it is offered and read in place, and
+ * what its reader makes of it goes back at once where that is wanted; other memory is read by
+ * process_vm_readv, where the system lets ranks do that, if it is long enough to be worth the call.
+ * What is left goes through the ring.
  *
  * A rank that has nothing to do spins for a moment, lets others run for a while, and then sleeps on
  * its bell, which whoever moves bytes from or to it rings. Ranks that wait show that they are
@@ -38,6 +39,7 @@ enum {
     SHARED_LEAST = 1024,  /* bytes that are offered: shorter ones are sooner copied */
     OTHER_LEAST = 4 << 10,
     PIECE = 32 << 10, /* read at a time to be combined: half of it stays in L1 */
+    BACK = 8 << 10,   /* made of a message before it goes back */
     PULL = 1 << 20,   /* read at a time, before the rank looks at other lanes */
 };
 
@@ -217,6 +219,8 @@ static enum status shm_send(struct link *link, struct message *message, struct e
         return channel_answered(channel, message) && message->done < message->bytes
                    ? shm_send(link, message, err)
                    : STATUS_OK;
+    if (!is_shared(link->group, message->data) || !is_shared(link->group, message->back))
+        message->back = NULL;
     if (worth_offering(link, channel, message))
         moved = channel_offer(channel, CAPACITY, message);
     else
@@ -264,6 +268,22 @@ static enum status pull_other(struct link *link, struct message *message, size_t
     return STATUS_OK;
 }
 
+/* From memory of all ranks. What the bytes become goes back while it is in a cache. */
+static void pull_shared(struct message *message, size_t limit)
+{
+    const unsigned char *from = message->offered;
+    size_t end = limit - message->done < PULL ? limit : message->done + PULL;
+    while (message->done < end) {
+        size_t at = message->done, bytes = end - at;
+        if (message->back && bytes > BACK)
+            bytes = BACK;
+        message->take(message->take_context, from + at, at, bytes);
+        if (message->back)
+            memcpy((char *)message->back + at, (const char *)message->made + at, bytes);
+        message->done += bytes;
+    }
+}
+
 /* Gets the bytes of an offer from where they lie. */
 static enum status pull(struct link *link, struct channel *channel, struct message *message,
                         size_t limit, bool *moved, struct error *err)
@@ -271,11 +291,7 @@ static enum status pull(struct link *link, struct channel *channel, struct messa
     size_t before = message->done;
     int got = 0;
     if (is_shared(link->group, message->offered)) {
-        const unsigned char *from = message->offered;
-        size_t bytes = limit - before < PULL ? limit - before : PULL;
-        if (bytes)
-            message->take(message->take_context, from + before, before, bytes);
-        message->done += bytes;
+        pull_shared(message, limit);
     } else {
         TRY(pull_other(link, message, limit, &got, err));
     }

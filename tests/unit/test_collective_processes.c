@@ -191,45 +191,54 @@ static enum status repeat(void *context, struct group *group, int rank, struct e
     enum status status = one_rank_open(work->c, backend_find("shm"), group, rank, &one, err);
     for (int k = 0; k < work->repeats && status == STATUS_OK; k++) {
         struct comm_call call = work->c->call;
-        memset(one.output, 0x77, one.output_bytes);
+        call.counts = work->c->counts;
+        if (!work->c->in_place)
+            memset(one.output, 0x77, one.output_bytes);
+        example_fill(&call, rank, work->c->ranks, one.input);
         status = one.comm.start(&one.comm, one.plan, one.input, one.output, err);
         if (status == STATUS_OK)
             status = one.comm.wait(&one.comm, one.plan, err);
-        call.counts = work->c->counts;
         *work->wrong += example_wrong(&call, rank, work->c->ranks, one.output);
     }
     one_rank_close(&one);
     return status;
 }
 
-TEST(messages_longer_than_rings_one_after_another)
+static void repeat_long(const struct algorithm *algorithm, int ranks, bool shared, bool in_place)
 {
     _Atomic int64_t *wrong = child_shared(sizeof(*wrong));
-    for (int k = 0; k < algorithm_count(); k++) {
-        const struct algorithm *algorithm = algorithm_at(k);
-        if (algorithm->own)
-            continue;
-        for (int ranks = 2; ranks <= 5; ranks += 3) {
-            struct ranks_case c = {
-                .algorithm = algorithm, .ranks = ranks, .seed = (uint64_t)(4 + ranks % 2)};
-            int operation = 0;
-            while (!(algorithm->operations & OPERATION_BIT(operation)))
-                operation++;
-            ranks_case_call(&c, (enum comm_operation)operation, 700001);
-            c.call.dtype = DTYPE_F32;
-            c.options = schedule_options_for(ranks);
-            struct long_work work = {&c, 3, wrong};
-            struct local_ranks run = {.backend = backend_find("shm"),
-                                      .ranks = ranks,
-                                      .options = {.deadline_ns = 60000000000u},
-                                      .body = repeat,
-                                      .context = &work};
-            struct error err = {0};
-            if (local_ranks_run(&run, &err) != STATUS_OK)
-                fail_msg("%s, %d ranks: %s", algorithm->name, ranks, err.message);
-            assert_int_equal(*wrong, 0);
+    struct ranks_case c = {.algorithm = algorithm, .ranks = ranks, .seed = shared ? 5 : 4};
+    struct error err = {0};
+    char text[200];
+    int operation = 0;
+    while (!(algorithm->operations & OPERATION_BIT(operation)))
+        operation++;
+    ranks_case_call(&c, (enum comm_operation)operation, 700001);
+    c.call.dtype = DTYPE_F32;
+    c.in_place = in_place && operation != COMM_ALL_TO_ALL;
+    c.call.in_place = c.in_place;
+    c.options = schedule_options_for(ranks);
+    struct long_work work = {&c, 3, wrong};
+    struct local_ranks run = {.backend = backend_find("shm"),
+                              .ranks = ranks,
+                              .options = {.deadline_ns = 60000000000u},
+                              .body = repeat,
+                              .context = &work};
+    if (local_ranks_run(&run, &err) != STATUS_OK)
+        fail_msg("%s: %s", ranks_case_text(&c, text, sizeof(text)), err.message);
+    if (*wrong)
+        fail_msg("%s: wrong elements", ranks_case_text(&c, text, sizeof(text)));
+}
+
+/* In memory of each rank alone, and in what ranks read, and give back to, where it lies. */
+TEST(messages_longer_than_rings_one_after_another)
+{
+    for (int k = 0; k < algorithm_count(); k++)
+        for (int ranks = 2; ranks <= 5 && !algorithm_at(k)->own; ranks += 3) {
+            repeat_long(algorithm_at(k), ranks, false, false);
+            repeat_long(algorithm_at(k), ranks, true, false);
+            repeat_long(algorithm_at(k), ranks, true, true);
         }
-    }
 }
 
 /* ---- failures ---- */
