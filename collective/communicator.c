@@ -273,7 +273,7 @@ static void record(const struct comm *comm, const struct comm_plan *plan, struct
     *out = (struct comm_record){.started_ns = plan->started_ns,
                                 .ended_ns = plan->ended_ns,
                                 .messages = work.messages,
-                                .bytes_sent = work.elements_sent * (int64_t)plan->exchange.element,
+                                .bytes_sent = work.elements_sent * (int64_t)plan->exchange.crossing,
                                 .algorithm = plan->algorithm->name};
 }
 

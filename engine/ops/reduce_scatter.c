@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceScatter (ridge): of the sum of the input over all ranks, cut along axis 0 into as many
- * equal parts as there are ranks, each rank gets its part. */
+ * equal parts as there are ranks, each rank gets its part. wire: as AllReduce has it. */
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/between_ranks.h"
 
-static const char *const attrs[] = {"ranks", NULL};
+static const char *const attrs[] = {"ranks", "wire", NULL};
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -13,7 +13,7 @@ static enum status infer(const struct infer *c, struct error *err)
     TRY(between_ranks_infer_cut(c, &ranks, err));
     y.dim[0] /= ranks;
     infer_set(c, 0, c->in[0]->dtype, &y);
-    return STATUS_OK;
+    return between_ranks_infer_wire(c, err);
 }
 
 static enum status reference(const struct ref_call *call, struct error *err)

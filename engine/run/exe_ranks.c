@@ -6,6 +6,7 @@
 
 #include "base/system/clock.h"
 #include "engine/graph/op_list.h"
+#include "engine/ops/family/between_ranks.h"
 #include "engine/run/exe_internal.h"
 
 static enum comm_operation operation_of(const struct op *op)
@@ -34,6 +35,7 @@ static enum status open_one(struct exe *exe, struct exchange *x, struct error *e
                              .count = x->count,
                              .counts = counts,
                              .root = (int)node_int(node, "root", 0),
+                             .wire = between_ranks_wire(node),
                              .in_place = memory_of(exe, x->from) == memory_of(exe, x->root),
                              .on_device = exe_is_on_device(exe)};
     if (!counts)

@@ -24,11 +24,15 @@ static int by_kind_and_time(const void *a, const void *b)
     return (x->weight > y->weight) - (x->weight < y->weight);
 }
 
-static int between(struct graph *g, const struct op *op, int x, int ranks)
+/* wire: NULL, or as what elements cross. */
+static int between(struct graph *g, const struct op *op, int x, int ranks, const char *wire)
 {
     enum phase phase = g->phase;
+    struct attr attrs[2] = {attr_int("ranks", ranks)};
+    if (wire)
+        attrs[1] = attr_string("wire", wire);
     g->phase = PHASE_COMMUNICATION;
-    int y = graph_node(g, op->name, NULL, INPUTS(x), ATTRS(attr_int("ranks", ranks)));
+    int y = graph_node(g, op->name, NULL, INPUTS(x), wire ? 2 : 1, attrs);
     g->phase = phase;
     return y;
 }
@@ -46,7 +50,7 @@ static enum status make_unit(struct graph *g, const struct item *items, int coun
     }
     struct attr ranks = attr_int("ranks", units->ranks), rank = attr_int("rank", units->rank);
     int cut = graph_node(g, op_cut_for_ranks.name, NULL, count, gradients, ATTRS(ranks));
-    int sum = between(g, &op_reduce_scatter, cut, units->ranks);
+    int sum = between(g, &op_reduce_scatter, cut, units->ranks, units->wire);
     if (g->failed)
         return graph_failed(g, err);
     struct shape flat = shape_of(shape_count(&g->values[sum].shape));
@@ -62,7 +66,8 @@ static enum status make_unit(struct graph *g, const struct item *items, int coun
 static enum status cut_kind(struct graph *g, const struct item *items, int count,
                             struct part_units *units, struct error *err)
 {
-    int64_t left = 0, usual = units->unit_bytes > 0 ? units->unit_bytes : REDUCE_UNIT_BYTES;
+    int64_t left = 0;
+    int64_t usual = units->unit_bytes > 0 ? units->unit_bytes : reduce_unit_bytes(units->ranks);
     for (int k = 0; k < count; k++)
         left += items[k].bytes;
     for (int first = 0, end = 0; first < count; first = end) {
@@ -160,7 +165,7 @@ enum status part_units_join(struct graph *g, const struct part_units *units, str
     int *gathered = calloc((size_t)units->count + 1, sizeof(*gathered));
     enum status status = gathered ? STATUS_OK : FAIL_NO_MEMORY(err);
     for (int k = 0; k < units->count && status == STATUS_OK; k++) {
-        gathered[k] = between(g, &op_all_gather, units->of[k].after, units->ranks);
+        gathered[k] = between(g, &op_all_gather, units->of[k].after, units->ranks, NULL);
         status = graph_failed(g, err);
     }
     for (int k = 0; k < units->count && status == STATUS_OK; k++)

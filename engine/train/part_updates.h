@@ -24,6 +24,7 @@ struct part_units {
     int count;
     int ranks, rank;
     int64_t unit_bytes; /* 0: as usual */
+    const char *wire;   /* of the gradients, as in struct reduction */
 };
 
 /* Weights, their gradients, and of what kind they are: only equal kinds share a unit. The arrays of

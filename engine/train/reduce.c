@@ -6,7 +6,34 @@
 
 #include "engine/graph/op_list.h"
 
-enum { FIRST_PART = 8 };
+/* Bytes: see reduce_unit_bytes. */
+enum { FIRST_PART = 8, UNIT_LEAST = 4 << 20, MESSAGE_COST = 32 << 10 };
+
+int64_t reduce_unit_bytes(int ranks)
+{
+    int64_t bytes = (int64_t)ranks * MESSAGE_COST;
+    return bytes > UNIT_LEAST ? bytes : UNIT_LEAST;
+}
+
+/* What remains is shared evenly by as many units as are needed. */
+int reduce_cut(int64_t unit_bytes, int count, const int64_t *bytes, int *ends)
+{
+    int64_t left = 0;
+    int units = 0;
+    for (int k = 0; k < count; k++)
+        left += bytes[k];
+    int64_t target = left > unit_bytes ? unit_bytes / FIRST_PART : left;
+    for (int end = 0; end < count;) {
+        int64_t unit = 0;
+        while (end < count && (unit == 0 || unit + bytes[end] / 2 <= target))
+            unit += bytes[end++];
+        ends[units++] = end;
+        left -= unit;
+        int64_t more = (left + unit_bytes - 1) / unit_bytes;
+        target = more ? (left + more - 1) / more : 0;
+    }
+    return units;
+}
 
 struct item {
     int *value; /* where the caller keeps it */
@@ -23,42 +50,42 @@ static int earlier(const void *a, const void *b)
 }
 
 /* One unit of `count` items. */
-static enum status reduce_unit(struct graph *g, int ranks, const struct item *items, int count,
-                               struct error *err)
+static enum status reduce_unit(struct graph *g, int ranks, const char *wire,
+                               const struct item *items, int count, struct error *err)
 {
+    struct attr attrs[2] = {attr_int("ranks", ranks)};
     int *inputs = calloc((size_t)count * 2, sizeof(*inputs));
     if (!inputs)
         return FAIL_NO_MEMORY(err);
     int *outputs = inputs + count;
     for (int k = 0; k < count; k++)
         inputs[k] = *items[k].value;
-    graph_node_many(g, op_all_reduce.name, NULL, count, inputs, 1,
-                    (const struct attr[]){attr_int("ranks", ranks)}, count, outputs);
+    if (wire)
+        attrs[1] = attr_string("wire", wire);
+    graph_node_many(g, op_all_reduce.name, NULL, count, inputs, wire ? 2 : 1, attrs, count,
+                    outputs);
     for (int k = 0; k < count && !g->failed; k++)
         *items[k].value = outputs[k];
     free(inputs);
     return graph_failed(g, err);
 }
 
-/* Those that remain are shared evenly by as many units as are
- * needed. */
-static enum status cut_into_units(struct graph *g, int ranks, int64_t unit_bytes,
-                                  const struct item *items, int count, struct error *err)
+static enum status reduce_units(struct graph *g, const struct reduction *how,
+                                const struct item *items, int count, struct error *err)
 {
-    int64_t left = 0;
-    for (int k = 0; k < count; k++)
-        left += items[k].bytes;
-    int64_t target = left > unit_bytes ? unit_bytes / FIRST_PART : left;
-    for (int first = 0, end = 0; first < count; first = end) {
-        int64_t bytes = 0;
-        while (end < count && (bytes == 0 || bytes + items[end].bytes / 2 <= target))
-            bytes += items[end++].bytes;
-        TRY(reduce_unit(g, ranks, items + first, end - first, err));
-        left -= bytes;
-        int64_t units = (left + unit_bytes - 1) / unit_bytes;
-        target = units ? (left + units - 1) / units : 0;
-    }
-    return STATUS_OK;
+    int64_t unit_bytes = how->unit_bytes > 0 ? how->unit_bytes : reduce_unit_bytes(how->ranks);
+    int64_t *bytes = calloc((size_t)count + 1, sizeof(*bytes));
+    int *ends = calloc((size_t)count + 1, sizeof(*ends)), units = 0, first = 0;
+    enum status status = bytes && ends ? STATUS_OK : FAIL_NO_MEMORY(err);
+    for (int k = 0; k < count && bytes; k++)
+        bytes[k] = items[k].bytes;
+    if (status == STATUS_OK)
+        units = reduce_cut(unit_bytes, count, bytes, ends);
+    for (int k = 0; k < units && status == STATUS_OK; first = ends[k++])
+        status = reduce_unit(g, how->ranks, how->wire, items + first, ends[k] - first, err);
+    free(bytes);
+    free(ends);
+    return status;
 }
 
 static struct item item_of(const struct graph *g, int *value)
@@ -69,7 +96,7 @@ static struct item item_of(const struct graph *g, int *value)
                          .bytes = shape_count(&v->shape) * (int64_t)dtype_size(v->dtype)};
 }
 
-enum status reduce_gradients(struct graph *g, int ranks, int64_t unit_bytes, int count,
+enum status reduce_gradients(struct graph *g, const struct reduction *how, int count,
                              int *gradients, int shared_count, int *shared, struct error *err)
 {
     struct item *items = calloc((size_t)(count + shared_count) + 1, sizeof(*items));
@@ -82,8 +109,10 @@ enum status reduce_gradients(struct graph *g, int ranks, int64_t unit_bytes, int
     for (int k = 0; k < shared_count; k++)
         items[count + k] = item_of(g, &shared[k]);
     g->phase = PHASE_COMMUNICATION;
-    enum status status = cut_into_units(g, ranks, unit_bytes > 0 ? unit_bytes : REDUCE_UNIT_BYTES,
-                                        items, count + shared_count, err);
+    int together = how->wire ? count : count + shared_count;
+    enum status status = reduce_units(g, how, items, together, err);
+    if (status == STATUS_OK && together < count + shared_count)
+        status = reduce_unit(g, how->ranks, NULL, items + together, shared_count, err);
     g->phase = phase;
     free(items);
     return status;

@@ -126,7 +126,8 @@ static enum status make_units(struct graph *g, const struct recipe *recipe,
         kinds[k] = 2 * (group ? 1 + (int)(group - recipe->groups) : 0) +
                    weight_decays(g, recipe, group, w->value[k]);
     }
-    w->units = (struct part_units){.ranks = o->ranks, .rank = o->rank, .unit_bytes = o->unit_bytes};
+    w->units = (struct part_units){
+        .ranks = o->ranks, .rank = o->rank, .unit_bytes = o->unit_bytes, .wire = o->wire};
     enum status status = part_units_make(g, whole, w->value, w->gradient, kinds, &w->units, err);
     free(kinds);
     return status;
@@ -139,8 +140,8 @@ static enum status reduce(struct graph *g, const struct recipe *recipe,
     int loss = g->outputs[0], sum = loss, own = w->count - w->gathered_count - w->split_count;
     if (o->part_updates)
         TRY(make_units(g, recipe, o, w, err));
-    TRY(reduce_gradients(g, o->ranks, o->unit_bytes, o->part_updates ? 0 : own, w->gradient, 1,
-                         &sum, err));
+    const struct reduction how = {o->ranks, o->unit_bytes, o->wire};
+    TRY(reduce_gradients(g, &how, o->part_updates ? 0 : own, w->gradient, 1, &sum, err));
     g->phase = PHASE_COMMUNICATION;
     g->outputs[0] = make_div(g, sum, make_number(g, g->values[loss].dtype, o->ranks));
     return graph_failed(g, err);

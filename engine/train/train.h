@@ -29,6 +29,7 @@ struct train_options {
     int rank;  /* this one */
     bool sync_norms;    /* batch normalisations by all ranks' samples (engine/train/sync_norm.h) */
     int64_t unit_bytes; /* of gradients that travel together; 0: as usual */
+    const char *wire;   /* "f16" or "bf16": as what gradients cross; NULL: as they are */
     enum table_strategy tables; /* engine/train/gather_rows.h, split_tables.h */
     bool part_updates;          /* moments by ranks (engine/train/part_updates.h) */
     struct shards *shards;      /* where something is split: gets what each rank has a part of */

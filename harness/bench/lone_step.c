@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/train/reduce.h"
 #include "harness/bench/step_simulate.h"
 #include "results/query.h"
 #include "workloads/workload.h"
@@ -67,6 +68,33 @@ enum status lone_step_measured(const char *db, const char *workload, int64_t bat
     return status;
 }
 
+enum status lone_step_join(const struct lone_step *step, int ranks, struct lone_step *out,
+                           struct error *err)
+{
+    int64_t unit_bytes = reduce_unit_bytes(ranks);
+    int count = step->unit_count, *ends = calloc((size_t)count + 1, sizeof(*ends)), first = 0;
+    int64_t *bytes = calloc((size_t)count + 1, sizeof(*bytes));
+    enum status status = ends && bytes ? make_units(count, out, err) : FAIL_NO_MEMORY(err);
+    for (int k = 0; k < count && status == STATUS_OK; k++) {
+        bytes[k] = step->units[k].bytes;
+        ends[k] = k + 1;
+    }
+    if (status == STATUS_OK && unit_bytes > reduce_unit_bytes(2))
+        out->unit_count = reduce_cut(unit_bytes, count, bytes, ends);
+    for (int k = 0; status == STATUS_OK && k < out->unit_count; first = ends[k++]) {
+        out->units[k].ready_s = step->units[ends[k] - 1].ready_s;
+        for (int of = first; of < ends[k]; of++)
+            out->units[k].bytes += bytes[of];
+    }
+    if (status == STATUS_OK) {
+        out->compute_s = step->compute_s;
+        out->threads = step->threads;
+    }
+    free(ends);
+    free(bytes);
+    return status;
+}
+
 /* ---- from the plan ---- */
 
 static double flops_of(const struct exe *exe, int step)
@@ -105,6 +133,7 @@ enum status lone_step_planned(const struct train_job *job, double compute_s, str
     enum status status = communicator_open(loop, group, 0, &how, &comm, err);
     planned.model.comm = &comm;
     planned.model.no_tune = true;
+    planned.wire = NULL; /* it makes the same units shorter */
     if (status == STATUS_OK)
         status = trainer_open(&planned, &trainer, err);
     if (status == STATUS_OK)

@@ -163,8 +163,8 @@ static void run_alone(const struct step_simulation *s, struct scale_result *out)
         out->step_times[k] = s->step->compute_s;
 }
 
-enum status step_simulate(const struct step_simulation *s, struct scale_result *out,
-                          struct error *err)
+static enum status simulate_step(const struct step_simulation *s, struct scale_result *out,
+                                 struct error *err)
 {
     TRY(make_result(s, out, err));
     if (s->ranks > 1)
@@ -173,4 +173,19 @@ enum status step_simulate(const struct step_simulation *s, struct scale_result *
         run_alone(s, out);
     out->samples_per_s = (double)out->batch / out->step_s;
     return STATUS_OK;
+}
+
+enum status step_simulate(const struct step_simulation *simulation, struct scale_result *out,
+                          struct error *err)
+{
+    struct step_simulation s = *simulation;
+    struct lone_step joined = {0};
+    *out = (struct scale_result){0};
+    if (!s.unit_bytes) {
+        TRY(lone_step_join(simulation->step, s.ranks, &joined, err));
+        s.step = &joined;
+    }
+    enum status status = simulate_step(&s, out, err);
+    lone_step_release(&joined);
+    return status;
 }

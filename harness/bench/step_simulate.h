@@ -27,6 +27,10 @@ enum status lone_step_measured(const char *db, const char *workload, int64_t bat
 /* A step that takes compute_s: a unit is ready when its share of the FLOPs has been computed. */
 enum status lone_step_planned(const struct train_job *job, double compute_s, struct lone_step *out,
                               struct error *err);
+/* The units that so many ranks would usually have, where these are larger: those of the step,
+ * joined. */
+enum status lone_step_join(const struct lone_step *step, int ranks, struct lone_step *out,
+                           struct error *err);
 void lone_step_release(struct lone_step *step);
 
 struct step_simulation {
@@ -37,6 +41,7 @@ struct step_simulation {
     const struct algorithm *algorithm; /* NULL: by size */
     enum dtype wire;                   /* DTYPE_NONE: as they are */
     bool no_overlap;                   /* nothing moves before the last unit is ready */
+    int64_t unit_bytes;                /* of the step's units, where somebody said so; else 0 */
     struct schedule_options schedule;  /* a field that is 0: as usual */
 };
 

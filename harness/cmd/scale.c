@@ -64,7 +64,7 @@ static const struct option options[] = {
     {"algorithm", 'a', OPTION_TEXT, offsetof(struct scale_options_given, algorithm), "NAME",
      "how gradients are summed (default: by size)"},
     {"unit", 0, OPTION_COUNT, offsetof(struct scale_options_given, unit_bytes), "BYTES",
-     "of gradients that travel together (default 4194304)"},
+     "of gradients that travel together (default 4194304; of more than 128 ranks 32768 for each)"},
     {"tables", 0, OPTION_TEXT, offsetof(struct scale_options_given, tables), "HOW",
      "embedding tables: whole (default), rows: whole with gradients of rows, or split by columns"},
     {"moments", 0, OPTION_TEXT, offsetof(struct scale_options_given, moments), "HOW",
@@ -72,7 +72,7 @@ static const struct option options[] = {
     {"no-overlap", 0, OPTION_FLAG, offsetof(struct scale_options_given, no_thread), NULL,
      "gradients move only while a step waits for them, for comparison"},
     {"sync-batch-norm", 0, OPTION_FLAG, offsetof(struct scale_options_given, sync_norms), NULL,
-     "batch normalisation by the samples of all ranks"},
+     "batch normalisation, and Dice, by the samples of all ranks"},
     {"deadline", 0, OPTION_FLOAT, offsetof(struct scale_options_given, deadline_s), "S",
      "seconds without a sign of life after which all ranks give up (default 60)"},
     {"hosts", 0, OPTION_TEXT, offsetof(struct scale_options_given, hosts), "FILE",
@@ -86,9 +86,9 @@ static const struct option options[] = {
     {"step-time", 0, OPTION_FLOAT, offsetof(struct scale_options_given, step_s), "S",
      "of one rank by itself; default: as ranks of this workload in --db were measured"},
     {"wire", 0, OPTION_TEXT, offsetof(struct scale_options_given, wire), "TYPE",
-     "with --simulate: gradients cross in f16 or bf16"},
+     "as what gradients cross between ranks: f16 or bf16 (default: as they are, f32)"},
     {"lanes", 0, OPTION_COUNT, offsetof(struct scale_options_given, lanes), "N",
-     "with --simulate: messages of a rank under way at a time (default 1, at most 4)"},
+     "parts of an exchange that are under way at a time (default 1, at most 4)"},
     {"json", 0, OPTION_FLAG, offsetof(struct scale_options_given, json), NULL, "machine-readable"},
     RECOMPUTE_OPTIONS(struct scale_options_given),
     MODEL_OPTIONS(struct scale_options_given),
@@ -185,6 +185,16 @@ static enum status read_strategy(const struct scale_options_given *o, struct tra
     return STATUS_OK;
 }
 
+/* How gradients cross. */
+static enum status check_wire(const struct scale_options_given *o, struct error *err)
+{
+    if (o->wire && strcmp(o->wire, "f16") != 0 && strcmp(o->wire, "bf16") != 0)
+        return FAIL(err, STATUS_FAILED, "--wire \"%.20s\": take f16 or bf16", o->wire);
+    if (o->lanes > LANES_MAX)
+        return FAIL(err, STATUS_FAILED, "--lanes %" PRId64 ": at most %d", o->lanes, LANES_MAX);
+    return STATUS_OK;
+}
+
 static enum status read_job(const char *spec, const struct scale_options_given *o,
                             struct scale_options *s, char **owned, struct error *err)
 {
@@ -205,6 +215,9 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     job->save = o->save;
     job->resume = o->resume;
     job->unit_bytes = o->unit_bytes;
+    job->wire = o->wire;
+    s->lanes = (int)o->lanes;
+    TRY(check_wire(o, err));
     job->sync_norms = o->sync_norms;
     TRY(read_strategy(o, job, err));
     job->data = o->data;
@@ -273,8 +286,8 @@ static enum status check_simulated(const struct scale_options_given *o, struct e
     bool simulated = o->simulate;
     if (simulated != (o->platform != NULL))
         return FAIL(err, STATUS_FAILED, "--simulate and --platform go together");
-    if (!simulated && (o->step_s != 0 || o->wire || o->lanes))
-        return FAIL(err, STATUS_FAILED, "--step-time, --wire and --lanes belong to --simulate");
+    if (!simulated && o->step_s != 0)
+        return FAIL(err, STATUS_FAILED, "--step-time belongs to --simulate");
     if (!simulated)
         return STATUS_OK;
     if (o->ranks || o->backend || o->save || o->resume || o->strong || o->sync_norms || o->data ||
@@ -287,8 +300,6 @@ static enum status check_simulated(const struct scale_options_given *o, struct e
         return FAIL(err, STATUS_FAILED,
                     "--simulate takes the time of a step from --db FILE, where ranks of the same "
                     "workload were measured, or from --step-time");
-    if (o->lanes > LANES_MAX)
-        return FAIL(err, STATUS_FAILED, "--lanes %" PRId64 ": at most %d", o->lanes, LANES_MAX);
     return STATUS_OK;
 }
 
@@ -304,9 +315,8 @@ static enum status simulate_points(const struct scale_options_given *o,
                                 .algorithm = usual->algorithm,
                                 .wire = o->wire ? dtype_from_name(o->wire) : DTYPE_NONE,
                                 .no_overlap = o->no_thread,
+                                .unit_bytes = o->unit_bytes,
                                 .schedule = {.lanes = (int)o->lanes}};
-    if (o->wire && s.wire != DTYPE_F16 && s.wire != DTYPE_BF16)
-        return FAIL(err, STATUS_FAILED, "--wire \"%.20s\": take f16 or bf16", o->wire);
     for (int k = 0; k < count; k++) {
         s.ranks = ranks[k];
         TRY(step_simulate(&s, &points[k], err));
@@ -410,6 +420,9 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .moments = usual.job.part_updates ? "split" : "whole",
                           .recompute = usual.job.model.recompute,
                           .segments = usual.job.model.segments,
+                          .wire = o->wire,
+                          .lanes = (int)o->lanes,
+                          .unit_bytes = o->unit_bytes,
                           .cpus = usual.launched || o->hosts ? 0 : cpus_allowed(),
                           .points = points,
                           .count = count};

@@ -182,7 +182,7 @@ static enum status open_comm(const struct scale *s, struct group *group, int ran
                              struct rank_run *r, struct error *err)
 {
     const struct scale_options *o = s->options;
-    struct communicator_options how = {.algorithm = NULL};
+    struct communicator_options how = {.schedule = {.lanes = o->lanes}};
     TRY(communicator_open(backend_of(s), group, rank, &how, &r->base, err));
     if (o->ranks == 1)
         return STATUS_OK; /* a single rank exchanges nothing */

@@ -17,6 +17,7 @@ struct scale_options {
     const struct backend *backend;
     const struct algorithm *algorithm; /* NULL: by size */
     bool no_thread;                    /* communication moves only while a step waits for it */
+    int lanes;                         /* of each exchange; 0: as usual */
     uint64_t deadline_ns;
     bool launched; /* the backend's launcher has started all ranks, and this process is ... */
     int rank;

@@ -157,6 +157,9 @@ void scaling_print_json(const struct scaling *s)
     json_text(&json, "tables", s->tables);
     json_text(&json, "moments", s->moments);
     json_bool(&json, "recompute", s->recompute);
+    json_text(&json, "wire", s->wire);
+    json_int(&json, "lanes", s->lanes);
+    json_int(&json, "unit_bytes", s->unit_bytes);
     json_int(&json, "cpus", s->cpus);
     json_open(&json, "points", '[');
     for (int k = 0; k < s->count; k++)

@@ -5,13 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/numbers/stats.h"
 #include "base/text/utc.h"
-#include "harness/machine/environment.h"
+#include "harness/scale/command_run.h"
 #include "harness/suite/plan.h"
-#include "results/store.h"
 #include "workloads/workload.h"
 
 enum { METRICS_MAX = 24, UNIT_METRICS = 7 };
@@ -38,15 +36,9 @@ static void add_time(struct rows *rows, const struct scale_result *r, double *so
     int counted = (int)(r->steps - r->warm_up);
     memcpy(sorted, r->step_times + r->warm_up, (size_t)counted * sizeof(*sorted));
     stats_sort(sorted, counted);
-    double error = 1.96 * stats_median_error(sorted, counted, counted);
-    struct metric_record *row = add(rows, -1, "time_s", "s", r->step_s, BETTER_LOWER);
-    row->n = counted;
-    row->min = sorted[0];
-    row->q1 = stats_quantile(sorted, counted, 0.25);
-    row->q3 = stats_quantile(sorted, counted, 0.75);
-    row->max = sorted[counted - 1];
-    row->ci_low = r->step_s - error;
-    row->ci_high = r->step_s + error;
+    struct metric_record *row = &rows->metrics[rows->count++];
+    *row = command_run_time(sorted, counted, r->step_s);
+    row->source = rows->source;
 }
 
 static void add_whole(struct rows *rows, const struct scaling *s, int index)
@@ -119,30 +111,15 @@ static enum status make_ops(const struct scaling *s, const struct scale_result *
     return STATUS_OK;
 }
 
-static enum status make_samples(const struct scale_result *r, struct arena *arena,
-                                struct record *record, struct error *err)
-{
-    struct sample_record *samples = arena_array(arena, (size_t)r->steps, sizeof(*samples));
-    if (!samples)
-        return FAIL_NO_MEMORY(err);
-    for (int64_t k = 0; k < r->steps; k++)
-        samples[k] = (struct sample_record){.phase = k < r->warm_up ? SAMPLE_WARMUP : SAMPLE_TIME,
-                                            .time_ns = (int64_t)(r->step_times[k] * 1e9),
-                                            .queue_ns = RECORD_NONE,
-                                            .context_switches = RECORD_NONE,
-                                            .migrations = RECORD_NONE,
-                                            .page_faults = RECORD_NONE,
-                                            .steal_ns = RECORD_NONE,
-                                            .clock_hz = NAN};
-    record->samples = samples;
-    record->sample_count = r->steps;
-    return STATUS_OK;
-}
-
 /* BEFORE and the strategy, where it is not the usual one. */
 static const char *strategy(struct arena *arena, const char *before, const char *how)
 {
     return !how || strcmp(how, "whole") == 0 ? "" : arena_printf(arena, "%s%s", before, how);
+}
+
+static const char *number(struct arena *arena, const char *before, int64_t number)
+{
+    return number ? arena_printf(arena, "%s%lld", before, (long long)number) : "";
 }
 
 static enum status make_point(const struct scaling *s, const struct scale_result *r,
@@ -173,14 +150,16 @@ static enum status make_point(const struct scaling *s, const struct scale_result
                                  .scenario = "single_stream",
                                  .cache = "warm",
                                  .providers = ""};
-    out->canonical = arena_printf(
-        arena,
-        "workload=%s params=%s mode=training device=%s precision=f32 batch=%lld "
-        "threads=%d scenario=single_stream cache=warm providers= scaling=%s "
-        "backend=%s algorithm=%s%s%s%s",
-        w->name, params, out->device, (long long)r->batch, r->threads, how, s->backend,
-        s->algorithm ? s->algorithm : "", strategy(arena, " tables=", s->tables),
-        strategy(arena, " moments=", s->moments), strategy(arena, " network=", s->network));
+    out->canonical =
+        arena_printf(arena,
+                     "workload=%s params=%s mode=training device=%s precision=f32 batch=%lld "
+                     "threads=%d scenario=single_stream cache=warm providers= scaling=%s "
+                     "backend=%s algorithm=%s%s%s%s%s%s%s",
+                     w->name, params, out->device, (long long)r->batch, r->threads, how, s->backend,
+                     s->algorithm ? s->algorithm : "", strategy(arena, " tables=", s->tables),
+                     strategy(arena, " moments=", s->moments), strategy(arena, " wire=", s->wire),
+                     number(arena, " lanes=", s->lanes), number(arena, " unit=", s->unit_bytes),
+                     strategy(arena, " network=", s->network));
     if (out->canonical && s->data)
         out->canonical =
             arena_printf(arena, "%s data=%s readers=%d limit=%.10g", out->canonical, s->data,
@@ -191,9 +170,10 @@ static enum status make_point(const struct scaling *s, const struct scale_result
     return STATUS_OK;
 }
 
-static enum status make_record(const struct scaling *s, int index, struct arena *arena,
+static enum status make_record(const void *context, int index, struct arena *arena,
                                struct record *record, struct error *err)
 {
+    const struct scaling *s = context;
     const struct scale_result *r = &s->points[index];
     size_t rows_most = METRICS_MAX + (size_t)(r->detailed * r->unit_count) * UNIT_METRICS;
     double *sorted = arena_array(arena, (size_t)r->steps + 1, sizeof(*sorted));
@@ -223,62 +203,22 @@ static enum status make_record(const struct scaling *s, int index, struct arena 
     for (int64_t k = 0; k < r->steps; k++)
         record->wall_s += r->step_times[k];
     record->reproduce = arena_printf(
-        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s%s%s", s->workload,
-        r->simulated ? "--platform FILE --simulate" : "--ranks", r->ranks,
+        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s%s%s%s%s%s",
+        s->workload, r->simulated ? "--platform FILE --simulate" : "--ranks", r->ranks,
         (long long)(r->batch / r->ranks), r->threads, (long long)r->steps,
         strategy(arena, " --tables ", s->tables), strategy(arena, " --moments ", s->moments),
-        s->recompute ? " --recompute" : "",
+        strategy(arena, " --wire ", s->wire), number(arena, " --lanes ", s->lanes),
+        number(arena, " --unit ", s->unit_bytes), s->recompute ? " --recompute" : "",
         s->segments ? arena_printf(arena, " --segments %lld", (long long)s->segments) : "");
     if (!record->reproduce)
         return FAIL_NO_MEMORY(err);
     TRY(make_point(s, r, arena, &record->point, err));
     TRY(make_ops(s, r, arena, record, err));
-    return make_samples(r, arena, record, err);
-}
-
-static enum status put_all(const struct scaling *s, struct store *store, const char *command,
-                           struct arena *arena, struct error *err)
-{
-    struct environment environment;
-    struct build_record build;
-    char uuid[UUID_TEXT], started[UTC_TEXT], hash[17];
-    int64_t run;
-    TRY(environment_probe(&environment, arena, false, err));
-    TRY(build_probe(&build, arena, err));
-    uuid_make(uuid);
-    utc_now(started);
-    plan_id(command, hash);
-    struct run_head head = {.uuid = uuid,
-                            .environment = &environment,
-                            .build = &build,
-                            .command = command,
-                            .suite = "command line",
-                            .suite_text = "",
-                            .plan_hash = hash,
-                            .planned = s->count,
-                            .rounds = 1,
-                            .started_utc = started,
-                            .order_key = (int64_t)time(NULL),
-                            .branch = "",
-                            .tag = ""};
-    TRY(run_begin(store, &head, &run, err));
-    TRY(run_put_facts(store, run, "before", &environment, err));
-    for (int k = 0; k < s->count; k++) {
-        struct record record;
-        TRY(make_record(s, k, arena, &record, err));
-        TRY(run_put(store, run, &record, err));
-    }
-    return run_end(store, run, true, true, "", err);
+    return command_run_samples(r->step_times, (int)r->steps, (int)r->warm_up, arena, record, err);
 }
 
 enum status scaling_store(const struct scaling *s, const char *db, const char *command,
                           struct error *err)
 {
-    struct arena arena = {0};
-    struct store *store;
-    TRY(store_open(db, STORE_WRITE, &store, err));
-    enum status status = put_all(s, store, command, &arena, err);
-    store_close(store);
-    arena_release(&arena);
-    return status;
+    return command_run_store(db, command, s->count, make_record, s, err);
 }

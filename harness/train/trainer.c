@@ -148,6 +148,7 @@ static enum status open_step(struct trainer *t, struct error *err)
     options.rank = rank_of(t);
     options.sync_norms = job->sync_norms;
     options.unit_bytes = job->unit_bytes;
+    options.wire = job->wire;
     options.tables = job->tables;
     options.part_updates = job->part_updates;
     options.shards = &t->shards;

@@ -44,6 +44,7 @@ struct train_job {
                               move by the mean of their gradients; 0 as 1 */
     bool sync_norms;    /* with model.comm: statistics of batch normalisations are those of all */
     int64_t unit_bytes; /* with model.comm: of gradients that travel together; 0: as usual */
+    const char *wire;   /* with model.comm: "f16" or "bf16", as what gradients cross, or NULL */
     enum table_strategy tables; /* with model.comm: of embedding tables */
     bool part_updates; /* with model.comm: each rank has its part of the optimiser's state */
 };

@@ -17,7 +17,10 @@ scaled AS (
            c.value AS communication_s, b.value AS sent_bytes, k.value AS state_bytes,
            CASE WHEN l.canonical LIKE '% tables=rows%' THEN ', tables in rows'
                 WHEN l.canonical LIKE '% tables=split%' THEN ', tables split' ELSE '' END
-           || iif(l.canonical LIKE '% moments=split%', ', moments split', '') AS strategy,
+           || iif(l.canonical LIKE '% moments=split%', ', moments split', '')
+           || CASE WHEN l.canonical LIKE '% wire=f16%' THEN ', f16 between ranks'
+                   WHEN l.canonical LIKE '% wire=bf16%' THEN ', bf16 between ranks' ELSE '' END
+           AS strategy,
            l.workload || iif(l.strong, ' strong b' || l.batch,
                              ' b' || CAST(l.batch / n.value AS INTEGER)) || ' t' || l.threads
            || iif(l.simulated, ' simulated', '')

@@ -60,6 +60,6 @@ refuses 'go together' ridge scale ncf --tiny --simulate 4
 refuses 'from --db FILE' ridge scale ncf --tiny --simulate 4 --platform "$net"
 refuses 'measure two first' ridge scale ncf --tiny --batch 48 --simulate 4 --platform "$net" --db "$db"
 refuses 'take f16 or bf16' ridge scale ncf --tiny --simulate 4 --platform "$net" --step-time 1 --wire f32
-refuses 'belong to --simulate' ridge scale ncf --tiny --ranks 2 --step-time 1
+refuses 'belongs to --simulate' ridge scale ncf --tiny --ranks 2 --step-time 1
 check "nothing is left" sh -c '! ls -d "$TMPDIR"/ridge-simulation-* 2>/dev/null | grep -q .'
 finish

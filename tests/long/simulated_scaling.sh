@@ -29,6 +29,6 @@ simulate 32 --no-overlap -a ring --lanes 1 --unit 67108864 --step-time 0.063272
 holds ".points[-1].step_s / $several / (154.8 / 91.8) - 1 | fabs < 0.05"
 
 network 25
-simulate 512 --steps 1 -a hierarchical --lanes 4 --unit 16777216 --step-time 0.24
+simulate 512 --steps 1 -a hierarchical --lanes 4 --step-time 0.24
 holds '.points[-1].efficiency >= 0.89'
 finish

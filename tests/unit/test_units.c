@@ -9,6 +9,7 @@
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 #include "engine/run/exe_internal.h"
+#include "engine/train/reduce.h"
 #include "engine/train/train.h"
 #include "tests/lib/unit.h"
 
@@ -21,10 +22,9 @@ static const struct recipe recipe = {.optimiser = "adam",
                                      .schedule = {.kind = SCHEDULE_CONSTANT, .rate = 0.0625}};
 
 /* The mean of the squares of what several layers make of `rows` rows. */
-static struct graph *network(int64_t rows, int ranks, int64_t unit_bytes)
+static struct graph *network_by(int64_t rows, const struct train_options *options)
 {
     struct fill uniform = {.kind = FILL_UNIFORM, .a = -0.5, .b = 0.5};
-    struct train_options options = {.ranks = ranks, .unit_bytes = unit_bytes};
     struct graph *g = graph_new("layers");
     char name[32];
     int x = graph_input(g, "x", DTYPE_F32, shape_of(rows, WIDTH), uniform);
@@ -38,8 +38,13 @@ static struct graph *network(int64_t rows, int ranks, int64_t unit_bytes)
     struct attr whole = attr_int("keepdims", 0);
     int squares = make_mul(g, x, x);
     graph_output(g, graph_node(g, op_reduce_mean.name, "loss", INPUTS(squares), ATTRS(whole)));
-    MUST(train_step, g, &recipe, &options);
+    MUST(train_step, g, &recipe, options);
     return g;
+}
+
+static struct graph *network(int64_t rows, int ranks, int64_t unit_bytes)
+{
+    return network_by(rows, &(struct train_options){.ranks = ranks, .unit_bytes = unit_bytes});
 }
 
 static float *input_of(struct exe *exe, const char *name)
@@ -187,6 +192,49 @@ TEST(units_hold_all_gradients)
     }
     exe_free(exe);
     graph_free(g);
+}
+
+/* Gradients cross as halves where that is asked for; the loss crosses as it is, by itself. */
+TEST(gradients_cross_as_the_wire_says)
+{
+    struct error err = {0};
+    int alone = 0;
+    struct alike self = {.plan_count = 0};
+    struct comm comm = alike_comm(&self, RANKS);
+    struct exe *exe;
+    struct exe_options options = {.threads = 1, .no_tune = true, .comm = &comm};
+    struct graph *g = network_by(
+        ROWS, &(struct train_options){.ranks = RANKS, .unit_bytes = 4096, .wire = "bf16"});
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    assert_true(self.plan_count > 2);
+    for (int k = 0; k < self.plan_count; k++) {
+        const struct comm_call *call = &self.plans[k].call;
+        assert_int_equal(call->wire, call->count == 1 ? DTYPE_NONE : DTYPE_BF16);
+        alone += call->count == 1;
+    }
+    assert_int_equal(alone, 1);
+    exe_free(exe);
+    graph_free(g);
+}
+
+/* Few ranks have the usual units, many ranks larger ones. */
+TEST(units_grow_with_the_ranks)
+{
+    int64_t bytes[40];
+    int ends[40];
+    assert_int_equal(reduce_unit_bytes(2), 4 << 20);
+    assert_int_equal(reduce_unit_bytes(128), 4 << 20);
+    assert_int_equal(reduce_unit_bytes(512), 16 << 20);
+    for (int k = 0; k < 40; k++)
+        bytes[k] = 1 << 20;
+    int units = reduce_cut(8 << 20, 40, bytes, ends);
+    assert_int_equal(units, 6); /* 1 MiB, then 39 in five parts */
+    assert_int_equal(ends[0], 1);
+    for (int k = 1; k < units; k++)
+        assert_true(ends[k] - ends[k - 1] == 8 || ends[k] - ends[k - 1] == 7);
+    assert_int_equal(ends[units - 1], 40);
+    assert_int_equal(reduce_cut(64 << 20, 40, bytes, ends), 1);
+    assert_int_equal(reduce_cut(1, 0, bytes, ends), 0);
 }
 
 /* The first units are on their way while the backward pass still computes. */

@@ -25,6 +25,22 @@ enum status between_ranks_infer_cut(const struct infer *c, int64_t *ranks, struc
     return STATUS_OK;
 }
 
+enum dtype between_ranks_wire(const struct node *node)
+{
+    const char *wire = node_string(node, "wire", NULL);
+    return wire ? dtype_from_name(wire) : DTYPE_NONE;
+}
+
+enum status between_ranks_infer_wire(const struct infer *c, struct error *err)
+{
+    const char *name = node_string(c->node, "wire", NULL);
+    enum dtype wire = between_ranks_wire(c->node);
+    if (!name || ((wire == DTYPE_F16 || wire == DTYPE_BF16) && c->in[0]->dtype == DTYPE_F32))
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "%s: wire=\"%s\": f32 can cross as f16 or bf16, and %s as it is",
+                c->node->op->name, name, dtype_name(c->in[0]->dtype));
+}
+
 void between_ranks_copy(const struct ref_call *call, int64_t count)
 {
     const struct ref_tensor *from = call->in[0];
