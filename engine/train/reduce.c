@@ -118,18 +118,23 @@ enum status reduce_gradients(struct graph *g, const struct reduction *how, int c
     return status;
 }
 
-enum status part_dropout(struct graph *g, int rank, struct error *err)
+enum status part_dropout(struct graph *g, int ranks, int rank, struct error *err)
 {
     for (int n = 0; n < g->node_count; n++) {
         struct node *node = &g->nodes[n];
         if (node->op != &op_random_dropout)
             continue;
-        int64_t count = shape_count(&g->values[node->outputs[0]].shape);
-        struct attr *attrs = arena_array(&g->arena, (size_t)node->attr_count + 1, sizeof(*attrs));
+        const struct shape *shape = &g->values[node->outputs[0]].shape;
+        struct attr *attrs = arena_array(&g->arena, (size_t)node->attr_count + 3, sizeof(*attrs));
+        int64_t run = 1;
         if (!attrs)
             return FAIL_NO_MEMORY(err);
+        for (int k = (int)node_int(node, "axis", 0); k < shape->rank; k++)
+            run *= shape->dim[k];
         memcpy(attrs, node->attrs, (size_t)node->attr_count * sizeof(*attrs));
-        attrs[node->attr_count++] = attr_int("first", rank * count);
+        attrs[node->attr_count++] = attr_int("first", rank * run);
+        attrs[node->attr_count++] = attr_int("run", run);
+        attrs[node->attr_count++] = attr_int("every", ranks * run);
         node->attrs = attrs;
     }
     return STATUS_OK;

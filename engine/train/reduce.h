@@ -16,8 +16,8 @@
 int64_t reduce_unit_bytes(int ranks);
 
 /* Cuts what follows one another into units: ends[k] is the first that unit k does not have any
- * more. Units have even sizes of about unit_bytes, but for a small first one. How many there are; at
- * most `count`. */
+ * more. Units have even sizes of about unit_bytes, but for a small first one. How many there are;
+ * at most `count`. */
 int reduce_cut(int64_t unit_bytes, int count, const int64_t *bytes, int *ends);
 
 /* How gradients travel. */
@@ -32,8 +32,8 @@ struct reduction {
 enum status reduce_gradients(struct graph *g, const struct reduction *how, int count,
                              int *gradients, int shared_count, int *shared, struct error *err);
 
-/* Dropout of a rank draws the mask that its samples would have as part of all ranks' batch. Where
- * values have the samples along their first axis, those of rank r follow those of rank r - 1. */
-enum status part_dropout(struct graph *g, int rank, struct error *err);
+/* Dropout of a rank draws the mask that its samples would have as part of all ranks' batch. Along
+ * the axis of the samples, those of rank r follow those of rank r - 1. */
+enum status part_dropout(struct graph *g, int ranks, int rank, struct error *err);
 
 #endif

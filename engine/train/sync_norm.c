@@ -66,6 +66,29 @@ static enum status synchronise(struct graph *g, int n, int ranks, struct error *
     return STATUS_OK;
 }
 
+/* Over the samples, one for each feature. */
+static bool is_mean_of_samples(const struct graph *g, const struct node *node)
+{
+    int64_t axes[RANK_MAX];
+    return node->op == &op_reduce_mean && node_ints(node, "axes", axes, RANK_MAX) == 1 &&
+           axes[0] == 0 && node_int(node, "keepdims", 1) &&
+           gradient_shape(g, node->inputs[0]).rank > 1;
+}
+
+static enum status synchronise_mean(struct graph *g, int n, int ranks, struct error *err)
+{
+    struct node node = g->nodes[n];
+    g->phase = node.phase;
+    int own =
+        graph_node(g, node.op->name, NULL, INPUTS(node.inputs[0]), node.attr_count, node.attrs);
+    int sum = graph_node(g, op_all_reduce.name, NULL, INPUTS(own), ATTRS(attr_int("ranks", ranks)));
+    int mean = make_share(g, sum, ranks);
+    TRY(graph_failed(g, err));
+    rewrite_replace(g, node.outputs[0], mean);
+    g->nodes[n].dead = true;
+    return STATUS_OK;
+}
+
 enum status synchronise_batch_norms(struct graph *g, int ranks, struct error *err)
 {
     enum phase phase = g->phase;
@@ -73,6 +96,8 @@ enum status synchronise_batch_norms(struct graph *g, int ranks, struct error *er
     for (int n = 0; n < count; n++)
         if (g->nodes[n].op == &op_batch_normalization && node_int(&g->nodes[n], "training_mode", 0))
             TRY(synchronise(g, n, ranks, err));
+        else if (is_mean_of_samples(g, &g->nodes[n]))
+            TRY(synchronise_mean(g, n, ranks, err));
     g->phase = phase;
     graph_compact(g);
     return graph_check(g, err);

@@ -9,7 +9,9 @@
 
 /* Before gradients are added: each BatchNormalization that takes its statistics from the batch gets
  * mean and variance as the means over `ranks` of theirs. They cost two exchanges in the forward
- * pass, which the step waits for, and as many in the backward pass. */
+ * pass, which the step waits for, and as many in the backward pass. A ReduceMean over the first
+ * axis alone, which a network that normalises by itself takes of its samples (Dice), becomes the
+ * mean of all ranks as well. */
 enum status synchronise_batch_norms(struct graph *g, int ranks, struct error *err);
 
 #endif

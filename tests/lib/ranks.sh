@@ -11,14 +11,16 @@ near() { # two checkpoints
 
 # N ranks of batch b make the steps of one rank of batch N b. What is left is rounding: sums in
 # another order, which Adam turns into steps of some 1e-7 where a gradient is not far from 0.
+# both: options of both.
+both=""
 same_as_one() { # workload, ranks, batch of each, options of scale
     spec=$1 ranks=$2 batch=$3
     shift 3
-    run ridge train "$spec" $quick --tiny --batch $((ranks * batch)) --steps 10 --seed 5 \
+    run ridge train "$spec" $quick $both --tiny --batch $((ranks * batch)) --steps 10 --seed 5 \
         --save "$tap_dir/one" --json
     exits 0
     jq .losses "$output" >"$tap_dir/losses"
-    run ridge scale "$spec" $quick --tiny --ranks "$ranks" --batch "$batch" --steps 10 \
+    run ridge scale "$spec" $quick $both --tiny --ranks "$ranks" --batch "$batch" --steps 10 \
         --seed 5 "$@" --save "$tap_dir/many" --json
     exits 0
     holds ".points | length == 1 and .[0].ranks == $ranks and .[0].batch == $((ranks * batch))"

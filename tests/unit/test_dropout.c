@@ -8,11 +8,12 @@
 #include "engine/graph/op.h"
 #include "engine/ops/lib/dropout.h"
 #include "engine/reference/reference.h"
+#include "engine/train/reduce.h"
 #include "engine/train/train.h"
 #include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
-enum { COUNT = 1 << 16 };
+enum { COUNT = 1 << 16, PART_TIME = 7, PART_SAMPLES = 9, PART_WIDTH = 150, PART_RANKS = 3 };
 
 static const double ratio = 0.3;
 
@@ -94,6 +95,47 @@ TEST(masks_are_the_same_everywhere)
         }
     }
     graph_free(g);
+}
+
+/* [time, samples, width] or [samples, width], dropped by `rank` of `ranks`. */
+static struct exe *dropped(int samples, bool in_time, int ranks, int rank, struct graph **out)
+{
+    struct error err = {0};
+    struct fill ones = {.kind = FILL_CONST, .a = 1};
+    struct graph *g = *out = graph_new("dropout");
+    struct shape shape = in_time ? shape_of(PART_TIME, samples, PART_WIDTH)
+                                 : shape_of(samples, PART_TIME, PART_WIDTH);
+    g->training = true;
+    int x = graph_input(g, "x", DTYPE_F32, shape, ones);
+    graph_output(g, in_time ? dropout_in_time(g, x, "part", ratio) : dropout(g, x, "part", ratio));
+    assert_int_equal(part_dropout(g, ranks, rank, &err), STATUS_OK);
+    struct exe *exe = compiled(g, isa_detect(), 1);
+    set_step(exe, g, 5);
+    exe_run(exe);
+    return exe;
+}
+
+/* The masks of ranks are those of their samples in the whole batch, wherever samples lie. */
+TEST(ranks_drop_what_one_rank_would)
+{
+    for (int in_time = 0; in_time < 2; in_time++) {
+        struct graph *g, *part;
+        struct exe *whole = dropped(PART_RANKS * PART_SAMPLES, in_time, 1, 0, &g);
+        int runs = in_time ? PART_TIME : 1;
+        size_t run = (size_t)PART_SAMPLES * PART_WIDTH * (in_time ? 1 : PART_TIME);
+        for (int rank = 0; rank < PART_RANKS; rank++) {
+            struct exe *exe = dropped(PART_SAMPLES, in_time, PART_RANKS, rank, &part);
+            const float *got = exe_output(exe, 0), *want = exe_output(whole, 0);
+            for (int k = 0; k < runs; k++)
+                assert_memory_equal(got + (size_t)k * run,
+                                    want + ((size_t)k * PART_RANKS + (size_t)rank) * run,
+                                    run * sizeof(*got));
+            exe_free(exe);
+            graph_free(part);
+        }
+        exe_free(whole);
+        graph_free(g);
+    }
 }
 
 TEST(nothing_is_dropped_where_nothing_learns)

@@ -95,7 +95,7 @@ static struct lstm lstm(struct graph *g, const struct nmt *m, const char *name, 
                         int64_t directions)
 {
     const int64_t width = m->width;
-    x = dropout(g, x, name_of(g, "%s.dropout", name), m->drop);
+    x = dropout_in_time(g, x, name_of(g, "%s.dropout", name), m->drop);
     const int64_t *dim = g->values[x == NONE ? 0 : x].shape.dim;
     int64_t together[] = {dim[0], dim[1], directions * width}, inner[] = {0, 2, 1, 3};
     int w = weight(g, name_of(g, "%s.weight", name), shape_of(directions, GATES * width, dim[2]));
@@ -273,7 +273,7 @@ static int asking_layer(struct graph *g, const struct decoder_layer *l, const st
                         int lengths, int x, int *context)
 {
     int parts[2], out[4];
-    x = dropout(g, x, "decoder0.dropout", l->m->drop);
+    x = dropout_in_time(g, x, "decoder0.dropout", l->m->drop);
     cut_weights(g, l, 1, parts);
     int keys = add(g, l->d->keys, l->d->shift);
     graph_node_many(g, "AttentionLSTM", "decoder0",
@@ -288,7 +288,7 @@ static int asking_layer(struct graph *g, const struct decoder_layer *l, const st
 static int further_layer(struct graph *g, const struct decoder_layer *l, int k, int x, int context)
 {
     int parts[2], out[2], both = concat(g, 2, 2, (const int[]){x, context});
-    both = dropout(g, both, name_of(g, "decoder%d.dropout", k), l->m->drop);
+    both = dropout_in_time(g, both, name_of(g, "decoder%d.dropout", k), l->m->drop);
     cut_weights(g, l, 2, parts);
     graph_node_many(g, "AttentionLSTM", name_of(g, "decoder%d", k),
                     INPUTS(gates_of(g, l, both, parts[0]), parts[1], initial(g, l->m, l->h),

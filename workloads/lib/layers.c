@@ -145,13 +145,24 @@ int layer_norm(struct graph *g, int x, const char *name, double epsilon)
                       ATTRS(attr_int("axis", -1), attr_float("epsilon", epsilon)));
 }
 
-int dropout(struct graph *g, int x, const char *name, double ratio)
+static int dropout_along(struct graph *g, int x, const char *name, double ratio, int64_t axis)
 {
     if (!g->training || ratio == 0)
         return x;
-    return graph_node(
-        g, "RandomDropout", name, INPUTS(x, train_steps(g)),
-        ATTRS(attr_float("ratio", ratio), attr_int("seed", (int64_t)(random_hash(name) >> 1))));
+    return graph_node(g, "RandomDropout", name, INPUTS(x, train_steps(g)), axis ? 3 : 2,
+                      (const struct attr[]){attr_float("ratio", ratio),
+                                            attr_int("seed", (int64_t)(random_hash(name) >> 1)),
+                                            attr_int("axis", axis)});
+}
+
+int dropout(struct graph *g, int x, const char *name, double ratio)
+{
+    return dropout_along(g, x, name, ratio, 0);
+}
+
+int dropout_in_time(struct graph *g, int x, const char *name, double ratio)
+{
+    return dropout_along(g, x, name, ratio, 1);
 }
 
 int relu(struct graph *g, int x)

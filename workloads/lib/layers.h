@@ -40,6 +40,8 @@ int layer_norm(struct graph *g, int x, const char *name, double epsilon);
 /* In a graph that learns: each element is dropped with probability ratio, by a mask of its own in
  * each step and for each name, and the others are divided by 1 - ratio. Otherwise x. */
 int dropout(struct graph *g, int x, const char *name, double ratio);
+/* The same of [time, samples, ...]. */
+int dropout_in_time(struct graph *g, int x, const char *name, double ratio);
 int relu(struct graph *g, int x);
 int softmax(struct graph *g, int x, int64_t axis);
 int sigmoid(struct graph *g, int x);

@@ -14,7 +14,8 @@ struct kernel_state {
     const float *x;
     float *y;
     const struct node *node;
-    int64_t count, first; /* first: what its first element is counted as */
+    int64_t count;
+    struct dropout_runs runs;
     uint64_t seed;
     uint32_t least;
     float factor;
@@ -33,16 +34,17 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "only plain tensors");
     s->node = q->node;
     s->count = shape_count(&q->in[0].shape);
-    s->first = dropout_first(q->node);
+    s->runs = dropout_runs(q->node);
     s->least = dropout_least(q->node);
     s->factor = (float)dropout_factor(q->node);
     s->wide = q->in[1].dtype == DTYPE_I64;
     return STATUS_OK;
 }
 
+/* Elements of one run. */
 static void run_block(const struct kernel_state *job, int64_t first, int64_t count)
 {
-    uint64_t at = (uint64_t)(job->first + first);
+    uint64_t at = dropout_number(&job->runs, first);
     uint32_t all[BLOCK + 4], *words = all + at % 4, least = job->least;
     float factor = job->factor;
     const float *x = job->x + first;
@@ -57,8 +59,12 @@ static void run_tile(void *context, int64_t tile, int thread)
     (void)thread;
     const struct kernel_state *job = context;
     int64_t first = tile * TILE, last = first + TILE < job->count ? first + TILE : job->count;
-    for (; first < last; first += BLOCK)
-        run_block(job, first, last - first < BLOCK ? last - first : BLOCK);
+    for (int64_t count; first < last; first += count) {
+        count = last - first < BLOCK ? last - first : BLOCK;
+        int64_t left = job->runs.run ? job->runs.run - first % job->runs.run : count;
+        count = left < count ? left : count;
+        run_block(job, first, count);
+    }
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)

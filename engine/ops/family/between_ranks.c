@@ -37,8 +37,9 @@ enum status between_ranks_infer_wire(const struct infer *c, struct error *err)
     enum dtype wire = between_ranks_wire(c->node);
     if (!name || ((wire == DTYPE_F16 || wire == DTYPE_BF16) && c->in[0]->dtype == DTYPE_F32))
         return STATUS_OK;
-    return FAIL(err, STATUS_FAILED, "%s: wire=\"%s\": f32 can cross as f16 or bf16, and %s as it is",
-                c->node->op->name, name, dtype_name(c->in[0]->dtype));
+    return FAIL(err, STATUS_FAILED,
+                "%s: wire=\"%s\": f32 can cross as f16 or bf16, and %s as it is", c->node->op->name,
+                name, dtype_name(c->in[0]->dtype));
 }
 
 void between_ranks_copy(const struct ref_call *call, int64_t count)
