@@ -126,6 +126,12 @@ static void record(const struct comm *comm, const struct comm_plan *plan, struct
         self->inner->record(self->inner, plan->inner, out);
 }
 
+static void *memory(struct comm *comm, size_t bytes)
+{
+    struct comm_thread *self = comm->state;
+    return self->inner->memory(self->inner, bytes);
+}
+
 enum status comm_thread_open(struct comm *inner, struct comm *out, struct error *err)
 {
     struct comm_thread *self = calloc(1, sizeof(*self));
@@ -145,6 +151,7 @@ enum status comm_thread_open(struct comm *inner, struct comm *out, struct error 
         .start = start,
         .progress = progress,
         .wait = wait_for,
+        .memory = inner->memory ? memory : NULL,
         .record = record,
     };
     if (pthread_create(&self->thread, NULL, work, self) == 0)

@@ -300,6 +300,7 @@ enum status communicator_open(const struct backend *backend, struct group *group
         .start = start,
         .progress = progress,
         .wait = wait_for,
+        .memory = communicator_memory,
         .record = record,
     };
     if (backend->own && backend->own->enqueue) {

@@ -60,7 +60,8 @@ static int collect(struct exe *exe, struct block *blocks)
     size_t align = exe_is_on_device(exe) ? ALIGN_DEVICE : ALIGN_TENSOR;
     for (int v = 0; v < exe->g->value_count; v++) {
         struct place *place = &exe->places[v];
-        if (place->root != v || !place->used || exe->g->values[v].kind != VALUE_RESULT)
+        if (place->root != v || !place->used || exe->g->values[v].kind != VALUE_RESULT ||
+            place->memory)
             continue;
         int last = exe->options.keep_values ? exe->step_count : place->last;
         blocks[count++] = (struct block){.bytes = round_up(place->bytes, align),

@@ -5,6 +5,8 @@
  * the place of their outputs, where nobody reads them afterwards; others are copied there by the
  * node's kernel. Other nodes between ranks have one input, which stands untouched until somebody
  * reads the result. */
+#include <string.h>
+
 #include "engine/compile/stages.h"
 #include "engine/graph/op_list.h"
 
@@ -65,6 +67,19 @@ static void place_alone(struct exe *exe, int s, struct exchange *x)
     given->last = x->first > given->last ? x->first : given->last;
 }
 
+/* Where the ranks have such memory. It is the communicator's, not part of the arena. */
+static void place_where_ranks_reach(struct exe *exe, struct place *place)
+{
+    struct comm *comm = exe->options.comm;
+    if (!comm || !comm->memory || exe_is_on_device(exe))
+        return;
+    place->memory = comm->memory(comm, place->bytes);
+    if (!place->memory)
+        return;
+    memset(place->memory, 0, place->bytes); /* page faults belong here, not in runs */
+    exe->sizes.unit_bytes += place->bytes;
+}
+
 static enum status place_unit(struct exe *exe, int s, struct exchange *x, struct error *err)
 {
     const struct node *node = exe->steps[s].query.node;
@@ -87,6 +102,7 @@ static enum status place_unit(struct exe *exe, int s, struct exchange *x, struct
     }
     exe->places[root].bytes = end;
     exe->places[root].used = true;
+    place_where_ranks_reach(exe, &exe->places[root]);
     *x = (struct exchange){.step = s,
                            .from = root,
                            .root = root,

@@ -75,6 +75,10 @@ struct comm {
     enum status (*enqueue)(struct comm *comm, struct comm_plan *plan, const void *from, void *to,
                            void *stream, struct error *err);
     enum status (*attend)(struct comm *comm, unsigned idle, struct error *err);
+    /* Optional: memory of this rank which others reach, so that what lies there need not be copied
+     * on its way; aligned for tensors, until the communicator is closed. NULL: there is no more of
+     * it, and any other memory does, too. */
+    void *(*memory)(struct comm *comm, size_t bytes);
     /* Optional. */
     void (*record)(const struct comm *comm, const struct comm_plan *plan, struct comm_record *out);
 };

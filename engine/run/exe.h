@@ -113,6 +113,7 @@ struct exe_memory {
     size_t arena_bytes;    /* activations and scratch: planned peak */
     size_t unshared_bytes; /* what activations would take without sharing */
     size_t weight_bytes;   /* weights as kept: packed or plain */
+    size_t unit_bytes;     /* units of gradients, in memory of the communicator */
 };
 
 /* A pass that changed how much work there is, by `flops`: one that folds normalisations into

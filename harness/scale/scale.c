@@ -147,7 +147,8 @@ static void note_memory(struct rank_notes *notes, const struct exe *exe)
         const struct value *value = &g->values[g->states[k].before];
         notes->state_bytes += shape_count(&value->shape) * (int64_t)dtype_size(value->dtype);
     }
-    notes->work_bytes = (int64_t)exe_memory(exe).arena_bytes;
+    struct exe_memory memory = exe_memory(exe);
+    notes->work_bytes = (int64_t)(memory.arena_bytes + memory.unit_bytes);
 }
 
 static enum status train(const struct scale *s, struct rank_run *r, struct error *err)

@@ -69,6 +69,7 @@ struct comm_plan {
 struct alike {
     struct comm_plan plans[64];
     int plan_count, running, most_running;
+    size_t given; /* bytes of memory */
     bool fails;
 };
 
@@ -191,6 +192,46 @@ TEST(units_hold_all_gradients)
             assert_ptr_equal(exe->steps[s].in[k], exe->steps[s].out[k]);
     }
     exe_free(exe);
+    graph_free(g);
+}
+
+/* Memory that ranks share. */
+static void *alike_memory(struct comm *comm, size_t bytes)
+{
+    static _Alignas(64) unsigned char memory[1 << 17];
+    struct alike *self = comm->state;
+    size_t at = (self->given + 63) & ~(size_t)63;
+    if (at + bytes > sizeof(memory))
+        return NULL;
+    self->given = at + bytes;
+    return memory + at;
+}
+
+/* Units lie where the communicator says, and what is learnt is the same. */
+TEST(units_lie_where_ranks_reach_them)
+{
+    struct error err = {0};
+    struct alike plain = {.plan_count = 0}, self = {.plan_count = 0};
+    struct comm comms[2] = {alike_comm(&plain, RANKS), alike_comm(&self, RANKS)};
+    struct exe_options options = {.threads = 1, .no_tune = true};
+    struct graph *g = network(ROWS, RANKS, 4096);
+    struct exe *exes[2];
+    comms[1].memory = alike_memory;
+    for (int k = 0; k < 2; k++) {
+        options.comm = &comms[k];
+        assert_int_equal(exe_new(g, &options, &exes[k], &err), STATUS_OK);
+        for (int step = 0; step < STEPS; step++)
+            exe_run(exes[k]);
+        assert_int_equal(exe_status(exes[k], &err), STATUS_OK);
+    }
+    assert_memory_equal(exe_output(exes[0], 0), exe_output(exes[1], 0), sizeof(float));
+    assert_memory_equal(input_of(exes[0], "w0"), input_of(exes[1], "w0"), WIDTH * WIDTH * 4);
+    struct exe_memory before = exe_memory(exes[0]), after = exe_memory(exes[1]);
+    assert_int_equal(before.unit_bytes, 0);
+    assert_true(after.unit_bytes >= LAYERS * WIDTH * WIDTH * sizeof(float));
+    assert_true(after.arena_bytes < before.arena_bytes);
+    for (int k = 0; k < 2; k++)
+        exe_free(exes[k]);
     graph_free(g);
 }
 
