@@ -3,10 +3,12 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "collective/exchange.h"
+#include "collective/log_gp.h"
 
 enum plan_state { PLAN_IDLE, PLAN_STARTED, PLAN_DONE };
 
@@ -324,6 +326,72 @@ void *communicator_memory(struct comm *comm, size_t bytes)
     struct communicator *self = comm->state;
     const struct backend *backend = self->link.backend;
     return backend->memory ? backend->memory(&self->link, bytes) : NULL;
+}
+
+/* ---- trips ---- */
+
+static void keep(void *context, const void *piece, size_t offset, size_t bytes)
+{
+    memcpy((unsigned char *)context + offset, piece, bytes);
+}
+
+static enum status move_message(struct communicator *self, struct message *message, bool to_send,
+                                struct error *err)
+{
+    struct link *link = &self->link;
+    for (unsigned idle = 0; message->done < message->bytes;) {
+        size_t before = message->done;
+        if (to_send)
+            TRY(link->backend->send(link, message, err));
+        else
+            TRY(link->backend->receive(link, message, message->bytes, err));
+        struct awaited awaited = {message->peer, !to_send, message->done, message->bytes,
+                                  message->call};
+        if (message->done > before)
+            idle = 0;
+        else
+            TRY(link->backend->wait(link, idle++, &awaited, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status one_message(struct communicator *self, size_t bytes, void *memory, bool to_send,
+                               struct error *err)
+{
+    struct message message = {.peer = 1 - self->link.rank, .call = self->calls, .bytes = bytes};
+    if (to_send) {
+        message.data = memory;
+        message.stays = true;
+    } else {
+        message.take = keep;
+        message.take_context = message.into = memory;
+    }
+    return move_message(self, &message, to_send, err);
+}
+
+static enum status make_trip(struct communicator *self, const struct trip *trip, void *memory,
+                             struct error *err)
+{
+    bool first = self->link.rank == 0;
+    for (int k = 0; k < trip->messages; k++) {
+        uint64_t left_ns = clock_now_ns();
+        while (first && k > 0 && clock_now_ns() - left_ns < trip->apart_ns)
+            ; /* busy, as a rank that computes is */
+        TRY(one_message(self, trip->bytes, memory, first, err));
+    }
+    return one_message(self, TRIP_ANSWER, memory, !first, err);
+}
+
+enum status communicator_trip(struct comm *comm, const struct trip *trip, void *memory,
+                              struct error *err)
+{
+    struct communicator *self = comm->state;
+    self->calls++;
+    if (self->link.rank > 1)
+        return STATUS_OK;
+    if (make_trip(self, trip, memory, err) != STATUS_OK)
+        return failed(self, err);
+    return STATUS_OK;
 }
 
 void communicator_prefer(struct comm *comm, const struct algorithm *algorithm)

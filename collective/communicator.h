@@ -26,6 +26,18 @@ void communicator_close(struct comm *comm);
  * on its way. NULL where the backend has none. It ends with the communicator. */
 void *communicator_memory(struct comm *comm, size_t bytes);
 
+/* Messages from rank 0 to rank 1, and one of TRIP_ANSWER bytes (log_gp.h) back. */
+struct trip {
+    int messages;
+    size_t bytes;      /* of each */
+    uint64_t apart_ns; /* each begins so long after the one before has left */
+};
+
+/* Makes a trip and waits for it, while nothing else is under way; by all ranks, of which the others
+ * have nothing to do. memory: bytes of one message, or of the answer if that is more. */
+enum status communicator_trip(struct comm *comm, const struct trip *trip, void *memory,
+                              struct error *err);
+
 /* What plans prepared from now on are made by, of operations that it has a schedule for: NULL
  * leaves it to operation and size. */
 void communicator_prefer(struct comm *comm, const struct algorithm *algorithm);

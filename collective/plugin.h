@@ -8,7 +8,7 @@
 
 #include "collective/backend.h"
 
-enum { BACKEND_ABI = 2 };
+enum { BACKEND_ABI = 3 };
 
 struct backend_plugin {
     int abi; /* BACKEND_ABI; nothing else is read where it differs */

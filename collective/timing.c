@@ -27,7 +27,7 @@ struct timed_rank {
     struct comm_plan *plan; /* owned */
     const unsigned char *input;
     unsigned char *output;
-    int64_t wrong;
+    uint64_t read; /* of outputs, so that reading them is not left out */
 };
 
 /* The ranks that this process drives: one, or all of them. */
@@ -38,6 +38,7 @@ struct timed {
     struct timing *results; /* shared; rank 0 writes */
     struct timed_rank *ranks;
     int here;
+    bool touching; /* what options->touch says, once results have been checked */
 };
 
 /* The counts of a case: equal parts. */
@@ -105,20 +106,40 @@ static enum status agree(struct timed *timed, enum agreement how, double *result
     return STATUS_OK;
 }
 
+/* Not one of the operations that are prepared. */
+static bool is_plain(const struct timing_case *c)
+{
+    return c->copies || c->trip.messages;
+}
+
+/* Every line of the output, so that it is in a cache of this rank. */
+static void read_output(struct timed_rank *rank, const struct timing_case *c)
+{
+    enum { LINE = 64 };
+    const unsigned char *output = c->in_place ? rank->from : rank->to;
+    for (int64_t at = 0; at < c->bytes; at += LINE)
+        rank->read += output[at];
+}
+
 static enum status operate(struct timed *timed, const struct timing_case *c, struct error *err)
 {
+    for (int k = 0; k < timed->here && timed->touching; k++)
+        memset(timed->ranks[k].from, 0, (size_t)c->bytes);
     for (int k = 0; k < timed->here; k++) {
         struct timed_rank *rank = &timed->ranks[k];
         if (c->copies)
             memcpy(rank->output, rank->input, (size_t)c->bytes);
+        else if (c->trip.messages)
+            TRY(communicator_trip(&rank->comm, &c->trip, rank->output, err));
         else
             TRY(rank->comm.start(&rank->comm, rank->plan, rank->input, rank->output, err));
     }
-    if (c->copies)
-        return STATUS_OK;
-    TRY(finish(timed, err));
-    for (int k = 0; k < timed->here; k++)
+    if (!is_plain(c))
+        TRY(finish(timed, err));
+    for (int k = 0; k < timed->here && !is_plain(c); k++)
         TRY(timed->ranks[k].comm.wait(&timed->ranks[k].comm, timed->ranks[k].plan, err));
+    for (int k = 0; k < timed->here && timed->touching; k++)
+        read_output(&timed->ranks[k], c);
     return STATUS_OK;
 }
 
@@ -193,7 +214,7 @@ static enum status check_results(struct timed *timed, const struct timing_case *
     for (int k = 0; k < timed->here; k++) {
         struct timed_rank *rank = &timed->ranks[k];
         int64_t own = example_wrong(call, rank->comm.rank, rank->comm.ranks, rank->output);
-        rank->agreed[0] = c->copies ? 0 : (double)own;
+        rank->agreed[0] = is_plain(c) ? 0 : (double)own;
     }
     TRY(agree(timed, AGREE_SUM, &sum, err));
     *wrong = (int64_t)sum;
@@ -203,9 +224,12 @@ static enum status check_results(struct timed *timed, const struct timing_case *
 static enum status prepare_case(struct timed *timed, const struct timing_case *c,
                                 const struct comm_call *call, struct error *err)
 {
+    if (c->trip.messages &&
+        (timed->here > 1 || timed->options->ranks < 2 || !timed->options->backend->send))
+        return UNSUPPORTED(err, "messages go between two ranks that each run by themselves");
     for (int k = 0; k < timed->here; k++) {
         struct timed_rank *rank = &timed->ranks[k];
-        if (!c->copies)
+        if (!is_plain(c))
             TRY(rank->comm.prepare(&rank->comm, call, &rank->plan, err));
         place(rank, c, call);
     }
@@ -225,7 +249,7 @@ static enum status time_prepared(struct timed *timed, const struct timing_case *
         return STATUS_OK;
     }
     TRY(result->status);
-    if (!c->copies) {
+    if (!is_plain(c)) {
         result->work = plan_work(timed->ranks[0].plan);
         snprintf(result->algorithm, sizeof(result->algorithm), "%s",
                  plan_algorithm(timed->ranks[0].plan)->name);
@@ -233,7 +257,10 @@ static enum status time_prepared(struct timed *timed, const struct timing_case *
     result->wrong = -1;
     if (timed->ranks[0].checked)
         TRY(check_results(timed, c, call, &result->wrong, err));
-    return time_blocks(timed, c, result, err);
+    timed->touching = timed->options->touch && !c->trip.messages;
+    enum status status = time_blocks(timed, c, result, err);
+    timed->touching = false;
+    return status;
 }
 
 /* The algorithm of a communicator is that of the case. */
@@ -371,7 +398,7 @@ enum status timing_run_rank(const struct timing_options *options, const struct t
                             int count, struct timing *results, struct error *err)
 {
     struct group_options group = {.deadline_ns = options->deadline_ns};
-    struct timed timed = {options, cases, count, results, NULL, 0};
+    struct timed timed = {options, cases, count, results, NULL, 0, false};
     return run_in_this_process(&timed, &group, 0, 1, err);
 }
 
@@ -399,7 +426,7 @@ enum status timing_run(const struct timing_options *options, const struct timing
 {
     struct group_options group = {.deadline_ns = options->deadline_ns};
     struct timing_options ready = *options;
-    struct timed timed = {&ready, cases, count, results, NULL, 0};
+    struct timed timed = {&ready, cases, count, results, NULL, 0, false};
     int rank, ranks;
     TRY(backend_ready(options->backend, &ready.backend, err));
     if (options->backend->launcher || (options->backend->device && backend_starter(&rank, &ranks)))

@@ -18,7 +18,8 @@ struct timing_case {
     int64_t bytes; /* of the whole operation: call_whole_count */
     int root;
     bool in_place;
-    bool copies; /* no operation: each rank copies `bytes` from its input to its output */
+    bool copies;      /* no operation: each rank copies `bytes` from its input to its output */
+    struct trip trip; /* with messages: no operation, but these, of `bytes` each */
 };
 
 struct timing {
@@ -44,6 +45,8 @@ struct timing_options {
     uint64_t block_ns; /* 0: one operation */
     int blocks;
     bool own_memory; /* inputs and outputs are no memory that ranks share, where they could be */
+    bool touch;      /* before an operation each rank writes its input, and reads its output after
+                        it, as a training does; that time counts */
     /* Not NULL: where inputs and outputs are, which nobody then fills or compares. A simulator has
      * the same memory for all ranks. */
     void *(*room)(size_t bytes);

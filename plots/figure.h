@@ -65,7 +65,7 @@ struct figure {
 
 typedef enum status shape_function(struct figure *figure, struct error *err);
 shape_function shape_roofline, shape_breakdown, shape_latency, shape_spread, shape_history,
-    shape_scaling, shape_timeline;
+    shape_scaling, shape_timeline, shape_collective_rates, shape_collective_times;
 
 const struct grid *figure_grid(const struct figure *figure, const char *block);
 /* The same for a block that not every plot has: NULL without it. */

@@ -97,6 +97,7 @@ enum status section_against(struct page *page, struct error *err);
 enum status section_overview(struct page *page, struct error *err);
 /* Trainings on several ranks of this machine, whichever run measured them. */
 enum status section_scaling(struct page *page, struct error *err);
+enum status section_collectives(struct page *page, struct error *err);
 enum status section_workload(struct page *page, int64_t row, struct error *err);
 /* Part of a result's section. */
 enum status section_counted(struct page *page, int64_t result, struct error *err);

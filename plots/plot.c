@@ -137,9 +137,15 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-    {"roofline", shape_roofline}, {"breakdown", shape_breakdown}, {"latency", shape_latency},
-    {"spread", shape_spread},     {"history", shape_history},     {"scaling", shape_scaling},
+    {"roofline", shape_roofline},
+    {"breakdown", shape_breakdown},
+    {"latency", shape_latency},
+    {"spread", shape_spread},
+    {"history", shape_history},
+    {"scaling", shape_scaling},
     {"timeline", shape_timeline},
+    {"collective_rates", shape_collective_rates},
+    {"collective_times", shape_collective_times},
 };
 
 static shape_function *find_shape(const char *name)

@@ -92,6 +92,7 @@ static enum status put_page(struct page *page, struct error *err)
     section_headline(page);
     TRY(section_overview(page, err));
     TRY(section_scaling(page, err));
+    TRY(section_collectives(page, err));
     for (int64_t row = 0; row < page->results.row_count; row++)
         TRY(section_workload(page, row, err));
     section_machine(page);

@@ -41,6 +41,23 @@ static enum status add_size(const struct bench *bench, struct bench_part *part,
     return STATUS_OK;
 }
 
+/* What LogGP is fitted to: trips of one message and of several, of each size up to 1 MiB, and some
+ * of small ones with pauses that are longer than anything else in them. */
+static enum status add_trips(const struct bench *bench, struct bench_part *part, struct error *err)
+{
+    enum { SEVERAL = 16, BYTES_LEAST = 8, BYTES_MOST = 1 << 20, APART_NS = 100000 };
+    for (int64_t bytes = BYTES_LEAST; bytes <= BYTES_MOST; bytes *= 8)
+        for (int several = 0; several < 2; several++) {
+            struct timing_case c = {.dtype = bench->dtype, .bytes = bytes};
+            c.trip = (struct trip){several ? SEVERAL : 1, (size_t)bytes, 0};
+            TRY(add_case(part, c, err));
+            c.trip.apart_ns = APART_NS;
+            if (several && bytes == BYTES_LEAST)
+                TRY(add_case(part, c, err));
+        }
+    return STATUS_OK;
+}
+
 enum status bench_cases(const struct bench *bench, struct bench_part *part, struct error *err)
 {
     for (int64_t bytes = bench->from; bytes <= bench->to; bytes *= bench->factor) {
@@ -51,6 +68,8 @@ enum status bench_cases(const struct bench *bench, struct bench_part *part, stru
             if (bench->operations & OPERATION_BIT(operation))
                 TRY(add_size(bench, part, (enum comm_operation)operation, bytes, err));
     }
+    if (bench->log_gp)
+        TRY(add_trips(bench, part, err));
     part->results = calloc((size_t)part->count, sizeof(*part->results));
     return part->results ? STATUS_OK : FAIL_NO_MEMORY(err);
 }

@@ -19,6 +19,7 @@ struct bench {
     const struct algorithm *algorithm; /* NULL: each */
     const struct backend *backends[BENCH_BACKENDS_MAX];
     int backend_count, turns;
+    bool log_gp;          /* trips of messages besides */
     bool launched;        /* this process is one of the ranks, which a launcher started */
     int rank;             /* then: which */
     const char *platform; /* not NULL: simulated, on the network that this file describes */

@@ -70,6 +70,10 @@ static void add_cases(struct words *words, const struct bench *bench)
         add_number(words, "--segment", t->schedule.segment_bytes);
     if (t->schedule.node_ranks)
         add_number(words, "--per-node", t->schedule.node_ranks);
+    if (t->touch)
+        add(words, "--touch");
+    if (bench->log_gp)
+        add(words, "--loggp");
     add_number(words, "--deadline", (int64_t)((t->deadline_ns + 999999999u) / 1000000000u));
 }
 

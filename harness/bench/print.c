@@ -7,40 +7,7 @@
 
 #include "base/text/json.h"
 #include "base/text/table.h"
-#include "collective/fit.h"
-
-/* Copying once what an operation is about: no rank can do with less than that. NAN: not timed. */
-static double copy_seconds(const struct bench_part *part, int64_t bytes)
-{
-    for (int k = 0; k < part->count; k++)
-        if (part->cases[k].copies && part->cases[k].bytes == bytes &&
-            part->results[k].status == STATUS_OK)
-            return part->results[k].seconds;
-    return NAN;
-}
-
-static int64_t bytes_sent(const struct timing_case *c, const struct timing *t)
-{
-    struct comm_call call = {.dtype = c->dtype, .wire = c->wire};
-    return t->work.elements_sent * (int64_t)call_crossing_size(&call);
-}
-
-static bool fit_of(const struct bench_part *part, const struct algorithm *algorithm,
-                   enum comm_operation operation, struct alpha_beta *out)
-{
-    struct fit_point points[64];
-    int count = 0;
-    for (int k = 0; k < part->count && count < ARRAY_COUNT(points); k++) {
-        const struct timing_case *c = &part->cases[k];
-        const struct timing *t = &part->results[k];
-        if (c->algorithm != algorithm || c->operation != operation || c->copies || c->in_place ||
-            t->status != STATUS_OK || t->work.messages == 0)
-            continue;
-        double bytes = (double)bytes_sent(c, t);
-        points[count++] = (struct fit_point){(double)t->work.messages, bytes, t->seconds};
-    }
-    return alpha_beta_fit(points, count, out);
-}
+#include "harness/bench/bench_fit.h"
 
 /* Calls print for each algorithm and operation that a model could be fitted for. */
 static void each_fit(const struct bench_part *part,
@@ -51,7 +18,7 @@ static void each_fit(const struct bench_part *part,
     for (int k = 0; k < algorithm_count(); k++)
         for (int operation = 0; operation < COMM_OPERATION_COUNT; operation++) {
             struct alpha_beta fit;
-            if (fit_of(part, algorithm_at(k), (enum comm_operation)operation, &fit))
+            if (bench_fit(part, algorithm_at(k), (enum comm_operation)operation, false, &fit))
                 print(context, part, algorithm_at(k), (enum comm_operation)operation, &fit);
         }
 }
@@ -64,6 +31,12 @@ static void print_bytes(struct table *table, int64_t bytes)
         table_cell(table, "%" PRId64 " KiB", bytes >> 10);
     else
         table_cell(table, "%" PRId64 " B", bytes);
+}
+
+/* Operations and copies; trips are shown by their model. */
+static bool is_shown(const struct bench_part *part, int index)
+{
+    return part->results[index].status == STATUS_OK && !part->cases[index].trip.messages;
 }
 
 static void print_row(struct table *table, const struct bench_part *part, int index, int ranks)
@@ -83,7 +56,7 @@ static void print_row(struct table *table, const struct bench_part *part, int in
         return;
     }
     table_cell(table, "%.2f", timing_bus_rate(t, c->operation, ranks) * 1e-9);
-    double copy_s = copy_seconds(part, c->bytes);
+    double copy_s = bench_copy_seconds(part, c->bytes);
     if (isnan(copy_s))
         table_cell(table, "-");
     else
@@ -108,7 +81,7 @@ static void print_results(const struct bench_part *part, int ranks)
     table_column(&table, "of copy", TABLE_RIGHT);
     table_column(&table, "wrong", TABLE_RIGHT);
     for (int k = 0; k < part->count; k++)
-        if (part->results[k].status == STATUS_OK)
+        if (is_shown(part, k))
             print_row(&table, part, k, ranks);
     table_print(&table, stdout);
     table_release(&table);
@@ -163,9 +136,9 @@ static void json_row(struct json *json, const struct bench_part *part, int index
     json_number(json, "algbw_bytes_s", timing_algorithm_rate(t));
     if (!c->copies) {
         json_number(json, "busbw_bytes_s", timing_bus_rate(t, c->operation, ranks));
-        json_number(json, "share_of_copy", copy_seconds(part, c->bytes) / t->seconds);
+        json_number(json, "share_of_copy", bench_copy_seconds(part, c->bytes) / t->seconds);
         json_int(json, "messages", t->work.messages);
-        json_int(json, "bytes_sent", bytes_sent(c, t));
+        json_int(json, "bytes_sent", bench_bytes_sent(c, t));
         if (t->wrong >= 0)
             json_int(json, "wrong", t->wrong);
     }
@@ -192,6 +165,35 @@ static void json_fit(void *context, const struct bench_part *part,
     json_close(json);
 }
 
+static void json_log_gp(struct json *json, const struct bench_part *part)
+{
+    struct log_gp model;
+    if (!bench_log_gp(part, &model))
+        return;
+    json_open(json, NULL, '{');
+    json_text(json, "backend", part->backend->name);
+    json_number(json, "latency_s", model.latency_s);
+    json_number(json, "overhead_s", model.overhead_s);
+    json_number(json, "gap_s", model.gap_s);
+    json_number(json, "byte_s", model.byte_s);
+    json_number(json, "residual", model.residual);
+    json_int(json, "points", model.points);
+    json_open(json, "trips", '[');
+    for (int k = 0; k < part->count; k++) {
+        const struct trip *trip = &part->cases[k].trip;
+        if (!trip->messages || part->results[k].status != STATUS_OK)
+            continue;
+        json_open(json, NULL, '{');
+        json_int(json, "messages", trip->messages);
+        json_int(json, "bytes", (int64_t)trip->bytes);
+        json_number(json, "apart_s", (double)trip->apart_ns * 1e-9);
+        json_number(json, "time_s", part->results[k].seconds);
+        json_close(json);
+    }
+    json_close(json);
+    json_close(json);
+}
+
 void bench_print_json(const struct bench *bench, const struct bench_part *parts, int count)
 {
     struct json json;
@@ -215,18 +217,33 @@ void bench_print_json(const struct bench *bench, const struct bench_part *parts,
     json_open(&json, "results", '[');
     for (int p = 0; p < count; p++)
         for (int k = 0; k < parts[p].count; k++)
-            if (parts[p].results[k].status == STATUS_OK)
+            if (is_shown(&parts[p], k))
                 json_row(&json, &parts[p], k, bench->timing.ranks);
     json_close(&json);
     json_open(&json, "fits", '[');
     for (int p = 0; p < count; p++)
         each_fit(&parts[p], json_fit, &json);
     json_close(&json);
+    json_open(&json, "loggp", '[');
+    for (int p = 0; p < count; p++)
+        json_log_gp(&json, &parts[p]);
     json_close(&json);
+    json_close(&json);
+}
+
+static void print_log_gp(const struct bench_part *part)
+{
+    struct log_gp m;
+    if (bench_log_gp(part, &m))
+        printf("\nLogGP of %s: L %.2f us, o %.2f us, g %.2f us, 1/G %.2f GB/s, residual %.0f %% of "
+               "%d trips\n",
+               part->backend->name, m.latency_s * 1e6, m.overhead_s * 1e6, m.gap_s * 1e6,
+               1e-9 / m.byte_s, m.residual * 100, m.points);
 }
 
 void bench_print_table(const struct bench_part *part, int ranks)
 {
     print_results(part, ranks);
     print_fits(part);
+    print_log_gp(part);
 }

@@ -19,7 +19,7 @@ enum { OUTPUT_BYTES = 4 << 20 };
 static bool is_simulated(const struct timing_case *c)
 {
     bool own = c->algorithm && c->algorithm->own == OWN_STARTED;
-    return !c->copies && !(own && c->in_place);
+    return !c->copies && !c->trip.messages && !(own && c->in_place);
 }
 
 static enum status write_cases(const struct bench_part *part, const struct smpi *smpi,

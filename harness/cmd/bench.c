@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ridge bench collectives: how long operations between ranks take, by algorithm and size. */
+#define _GNU_SOURCE
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/timing_text.h"
+#include "harness/bench/bench_store.h"
 #include "harness/bench/platform.h"
 #include "harness/bench/print.h"
 #include "harness/cli/command.h"
@@ -27,8 +30,8 @@ struct bench_options {
     int64_t ranks, simulated, factor, block_ms, blocks, turns, lanes, node_ranks;
     double deadline_s;
     const char *from, *to, *operation, *algorithm, *dtype, *wire, *reduction, *segment, *backends,
-        *platform;
-    bool json, samples, own_memory;
+        *platform, *db;
+    bool json, samples, own_memory, touch, log_gp;
 };
 
 static const struct option options[] = {
@@ -63,6 +66,10 @@ static const struct option options[] = {
      "at most so much of a buffer is under way in each lane (default: by ranks)"},
     {"own-memory", 0, OPTION_FLAG, offsetof(struct bench_options, own_memory), NULL,
      "buffers in memory of each rank alone, also where ranks can share it"},
+    {"touch", 0, OPTION_FLAG, offsetof(struct bench_options, touch), NULL,
+     "each rank writes its input before an operation and reads its output after it, in its time"},
+    {"loggp", 0, OPTION_FLAG, offsetof(struct bench_options, log_gp), NULL,
+     "also messages between two ranks, and what one costs by the model LogGP"},
     {"block", 0, OPTION_COUNT, offsetof(struct bench_options, block_ms), "MS",
      "milliseconds of a block of operations that is timed (default 10)"},
     {"blocks", 0, OPTION_COUNT, offsetof(struct bench_options, blocks), "N",
@@ -75,6 +82,8 @@ static const struct option options[] = {
      "the network to simulate: link_gbit_s, link_latency_us, and more (docs/method.md)"},
     {"samples", 0, OPTION_FLAG, offsetof(struct bench_options, samples), NULL,
      "a line for each case with all its times, for programs that join several runs"},
+    {"db", 0, OPTION_TEXT, offsetof(struct bench_options, db), "FILE",
+     "keeps the results in this database, for reports, plots and comparisons"},
     {"json", 0, OPTION_FLAG, offsetof(struct bench_options, json), NULL, "machine-readable"},
     {0},
 };
@@ -269,6 +278,10 @@ static enum status read_options(const struct bench_options *o, struct bench *ben
         bench->timing.blocks = (int)o->blocks;
     bench->timing.block_ns = (uint64_t)(o->block_ms ? o->block_ms : BLOCK_MS) * 1000000u;
     bench->timing.own_memory = o->own_memory;
+    bench->timing.touch = o->touch;
+    bench->log_gp = o->log_gp;
+    if (o->log_gp && (o->simulated || (bench->timing.ranks < 2 && !bench->launched)))
+        return FAIL(err, STATUS_FAILED, "--loggp needs two ranks that are measured");
     bench->timing.deadline_ns = (uint64_t)(deadline_s * 1e9);
     return STATUS_OK;
 }
@@ -310,6 +323,20 @@ static int report(const struct bench *bench, const struct bench_options *o,
     return wrong ? EXIT_WRONG : EXIT_FINE;
 }
 
+static enum status keep(const struct bench *bench, const struct bench_part *parts, const char *db,
+                        struct error *err)
+{
+    struct arena arena = {.head = NULL};
+    cpu_set_t mask;
+    int cpus = sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 0;
+    char *typed = command_typed(&arena);
+    enum status status = typed
+                             ? bench_store(bench, parts, bench->launched ? 0 : cpus, db, typed, err)
+                             : FAIL_NO_MEMORY(err);
+    arena_release(&arena);
+    return status;
+}
+
 /* Of ranks that a launcher started the first one speaks, and the others when they fail. */
 static int measure_and_report(const struct bench *bench, const struct bench_options *o)
 {
@@ -321,6 +348,9 @@ static int measure_and_report(const struct bench *bench, const struct bench_opti
         code = command_fail(&err);
     else if (!bench->launched || bench->rank == 0)
         code = report(bench, o, parts);
+    bool kept = o->db && (!bench->launched || bench->rank == 0) && err.code == STATUS_OK;
+    if (kept && keep(bench, parts, o->db, &err) != STATUS_OK)
+        code = command_fail(&err);
     for (int k = 0; k < bench->backend_count; k++)
         bench_part_release(&parts[k]);
     return code;

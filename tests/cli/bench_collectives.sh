@@ -45,6 +45,30 @@ runs ridge bench collectives -a ring --wire f16 --ranks 2 --from 4KiB --to 4KiB 
 holds '.wire == "f16" and all(.results[] | select(.algorithm); .bytes_sent == 2048 and .wrong == 0)'
 refuses 'only f32' ridge bench collectives --wire f16 --dtype f64
 
+# In the database, each case is a point; the page and two plots show them; workloads do not have them.
+db=$tap_dir/bench.db
+for _ in 1 2; do
+    runs ridge bench collectives -a ring --from 4KiB --to 16KiB --block 1 --loggp --db "$db" --json
+done
+holds '.loggp | length == 1 and (.[0] | .points == 12 and .latency_s >= 0 and .overhead_s >= 0 and
+    .gap_s >= 0 and .byte_s > 0 and .residual >= 0 and (.trips | length) == 13)'
+holds '[.results[] | select(.operation != "copy")] | length == 4'
+check "a point of each case, and all samples" [ "$(sqlite3 "$db" "SELECT (SELECT count(*) FROM point WHERE mode = 'collective') ||
+    ' ' || (SELECT count(*) FROM result WHERE status = 'ok') || ' ' || (SELECT count(*) FROM sample)")" = "17 34 306" ]
+check "rates, roofs and models" [ "$(sqlite3 "$db" "SELECT count(*) FROM metric AS m JOIN metric AS r USING (result)
+    JOIN metric AS t USING (result) WHERE m.name = 'model_s' AND m.formula LIKE 'messages x%' AND r.name = 'roof_rate'
+    AND r.value > 0 AND t.name = 'bus_rate' AND t.value > 0")" = 8 ]
+run ridge compare latest~1 latest --db "$db"
+prints '(same|inconclusive|faster|slower) +all_reduce:.*algorithm=ring'
+runs ridge history "$(sqlite3 "$db" "SELECT key FROM point WHERE params LIKE 'bytes=4096,%place=in'")" --db "$db" --json
+runs ridge report --db "$db" -o "$tap_dir/report"
+check "the page shows them" grep -q 'id="collectives"' "$tap_dir/report/index.html"
+check "with LogGP" grep -q 'LogGP: L ' "$tap_dir/report/index.html"
+for plot in collective_rates collective_times; do
+    runs ridge plot $plot --db "$db" -o "$tap_dir/plots"
+    check "plot $plot has its data" [ "$(grep -c 'shm ring.* n2$' "$tap_dir/plots/$plot.dat")" -ge 3 ]
+done
+refuses '--loggp needs two ranks' ridge bench collectives --loggp --ranks 1
 refuses 'did you mean ring' ridge bench collectives --algorithm rings
 refuses 'pairwise has no schedule for all_reduce' ridge bench collectives -a pairwise
 refuses 'f16, bf16, i32, i64' ridge bench collectives --dtype i8

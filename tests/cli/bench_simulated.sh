@@ -27,9 +27,12 @@ done
 # All algorithms, ragged nodes, an oversubscribed switch: sums are still exact.
 printf 'link_gbit_s = 10\nlink_latency_us = 5\nranks_per_host = 3\noversubscription = 2\nmessage_us = 2\n' \
     >"$tap_dir/network.toml"
-runs ridge bench collectives --simulate 7 --platform "$tap_dir/network.toml" --from 64KiB --to 64KiB --json
+runs ridge bench collectives --simulate 7 --platform "$tap_dir/network.toml" --from 64KiB --to 64KiB --db "$tap_dir/bench.db" --json
 holds '[.results[].algorithm] | unique | length > 8'
 holds 'all(.results[]; .wrong == 0 and .time_s > 0)'
+check "never among what was measured" [ "$(sqlite3 "$tap_dir/bench.db" "SELECT group_concat(DISTINCT p.device || ': ' || r.verdict || ', ' || r.reason)
+    FROM result AS r JOIN point AS p ON p.id = r.point")" = "simulated: invalid, simulated, not measured" ]
+check "under the link's rate" [ "$(sqlite3 "$tap_dir/bench.db" "SELECT DISTINCT value || m.source FROM metric AS m WHERE name = 'roof_rate'")" = 1250000000.0platform ]
 
 printf 'link_gbit_s = 10\nlink_latency = 5\n' >"$tap_dir/network.toml"
 refuses 'link_latency_us is missing' ridge bench collectives --simulate 2 --platform "$tap_dir/network.toml"

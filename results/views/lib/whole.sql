@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- One row per result: its point, its verdict, its metrics side by side. What was counted is that of
 -- the device: on a GPU CUPTI's, by ranges before by samples, and NVML's energy; on a CPU the others.
+-- Operations between ranks (ridge bench collectives) are no executions of a graph and not among them.
 -- :run, :result: only this one; NULL: all.
 SELECT r.id AS result, r.run, r.sequence, r.status, r.verdict, r.reason, r.verify_error,
        r.verify_bound, r.verify_how, r.stop_reason, r.started_utc, r.wall_s, r.reproduce,
@@ -48,4 +49,5 @@ FROM result AS r
 JOIN point AS p ON p.id = r.point
 LEFT JOIN metric AS m ON m.result = r.id AND m.op IS NULL
 WHERE (:run IS NULL OR r.run = :run) AND (:result IS NULL OR r.id = :result)
+    AND p.mode <> 'collective'
 GROUP BY r.id
