@@ -7,6 +7,7 @@
 #include "engine/graph/op.h"
 #include "engine/ops/family/update.h"
 #include "engine/run/device.h"
+#include "tests/lib/rows_apart.h"
 
 /* Memory between two guard zones. */
 struct guarded {
@@ -17,8 +18,9 @@ struct guarded {
 
 struct tensor_memory {
     struct guarded memory;
-    void *original; /* inputs: contents in memory order; outputs: those of the first run */
-    void *plain;    /* outputs: row-major contents */
+    void *original;     /* inputs: contents in memory order; outputs: those of the first run */
+    void *plain;        /* outputs: row-major contents */
+    struct apart apart; /* outputs whose rows lie apart */
 };
 
 struct kernel_case {
@@ -214,19 +216,21 @@ static enum status make_input(struct kernel_case *c, int k, struct error *err)
 static enum status make_output(struct kernel_case *c, int k, struct error *err)
 {
     const struct graph *g = c->setup.graph;
+    struct tensor_memory *out = &c->out[k];
     int v = g->nodes[0].outputs[k];
     if (v == NONE)
         return STATUS_OK;
     struct desc *desc = &c->out_desc[k];
     *desc =
         desc_dense(g->values[v].dtype, &g->values[v].shape, layout_of(g, c->setup.plan, v, NONE));
-    size_t bytes = desc_bytes(desc);
-    c->out[k].original = arena_alloc(&c->arena, bytes + 1);
-    c->out[k].plain = arena_alloc(&c->arena, bytes + 1);
-    if (!c->out[k].original || !c->out[k].plain)
+    if (c->setup.apart)
+        TRY(rows_apart(&c->arena, desc, &out->apart, err));
+    size_t bytes = out->apart.mask ? out->apart.bytes : desc_bytes(desc);
+    out->original = arena_alloc(&c->arena, bytes + 1);
+    out->plain = arena_alloc(&c->arena, bytes + 1);
+    if (!out->original || !out->plain)
         return FAIL_NO_MEMORY(err);
-    TRY(guarded_new(&c->out[k].memory, bytes, err));
-    return STATUS_OK;
+    return guarded_new(&out->memory, bytes, err);
 }
 
 static enum status make(struct kernel_case *c, struct error *err)
@@ -326,8 +330,11 @@ static void set_arguments(struct kernel_case *c)
     for (int k = 0; k < c->query.in_count; k++)
         c->in_args[k] =
             kernel_reads(c->setup.kernel, &c->query, k) ? guarded_address(&c->in[k].memory) : NULL;
-    for (int k = 0; k < c->query.out_count; k++)
-        c->out_args[k] = guarded_address(&memory_of_output(c, k)->memory);
+    for (int k = 0; k < c->query.out_count; k++) {
+        const struct tensor_memory *out = memory_of_output(c, k);
+        char *address = guarded_address(&out->memory);
+        c->out_args[k] = address ? address + out->apart.skew : NULL;
+    }
 }
 
 /* Outputs and workspace hold what an earlier step left: another byte in each run, so that what a
@@ -352,7 +359,10 @@ static enum status launch(struct kernel_case *c, struct kernel_state *state, int
     kernel_launch(c->setup.kernel, &c->query, state, &args);
     if (refused.code != STATUS_OK)
         return FAIL(err, STATUS_FAILED, "%s", refused.message);
-    return copy_all(c, COPY_TO_HOST, err);
+    TRY(copy_all(c, COPY_TO_HOST, err));
+    for (int k = 0; k < c->query.out_count; k++)
+        TRY(gaps_intact(&c->out[k].apart, c->out[k].memory.data, left_over, err));
+    return STATUS_OK;
 }
 
 static enum status check_inputs(const struct kernel_case *c, struct error *err)
@@ -379,7 +389,7 @@ static enum status check_outputs(const struct kernel_case *c, struct error *err)
                         "output %d differs between two runs: something is not written, or memory "
                         "is read before it is written",
                         k);
-        convert(&c->out_desc[k], out->memory.data, out->plain, true);
+        convert(&c->out_desc[k], out->memory.data + out->apart.skew, out->plain, true);
     }
     return guards_intact(&c->workspace, "workspace", 0, err);
 }

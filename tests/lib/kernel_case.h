@@ -28,6 +28,8 @@ struct kernel_setup {
     enum layout_plan plan;
     bool at_run_time; /* constants come with the launch, except those that decide shapes */
     bool tf32;        /* products of f32 may round their factors */
+    bool apart;       /* results lie inside larger ones: their rows apart, not aligned, and what is
+                         between them must stay */
     struct pool *pool;
     const struct device *device; /* the kernel's, opened; NULL: the CPU */
 };

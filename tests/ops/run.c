@@ -2,8 +2,8 @@
  *
  * Proves every kernel on every case of its operator: alone, between guard zones, in each layout
  * that an executable may bring about, with one thread and two, with constants known before or not,
- * with fused epilogues; then through an executable. All of it against the operator's reference in
- * double. A kernel may refuse; --verbose says why.
+ * with fused epilogues, with results that lie inside larger ones; then through an executable. All
+ * of it against the operator's reference in double. A kernel may refuse; --verbose says why.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +22,7 @@
 #include "tests/lib/kernel_case.h"
 #include "tests/lib/op_case.h"
 #include "tests/lib/posts.h"
+#include "tests/lib/rows_apart.h"
 #include "tests/lib/subject.h"
 
 enum { POOLS = 2, CASE_LIMIT_S = 1800 };
@@ -130,8 +131,9 @@ static bool test_setup(struct suite *suite, const struct subject *s,
     struct kernel_case *kc = NULL;
     const struct kernel *kernel = setup->kernel;
     int threads = pool_threads(setup->pool);
-    snprintf(how, sizeof(how), "%s %s%s, %d thread%s", kernel->name, plan_name(setup->plan),
-             setup->at_run_time ? ", constants at run time" : "", threads, threads > 1 ? "s" : "");
+    snprintf(how, sizeof(how), "%s %s%s%s, %d thread%s", kernel->name, plan_name(setup->plan),
+             setup->at_run_time ? ", constants at run time" : "",
+             setup->apart ? ", rows apart" : "", threads, threads > 1 ? "s" : "");
     try_at(suite, s, how);
     enum status status = kernel_case_new(setup, &kc, &err);
     if (status == STATUS_UNSUPPORTED)
@@ -153,6 +155,17 @@ static bool test_setup(struct suite *suite, const struct subject *s,
     return accepted;
 }
 
+static struct kernel_setup setup_of(const struct suite *suite, const struct subject *s,
+                                    const struct kernel *kernel, int plan)
+{
+    return (struct kernel_setup){.graph = s->g,
+                                 .kernel = kernel,
+                                 .plan = (enum layout_plan)plan,
+                                 .tf32 = suite->tf32,
+                                 .pool = suite->pools[POOLS - 1],
+                                 .device = suite->device.kind ? &suite->device : NULL};
+}
+
 /* Epilogues multiply the cases by eight: with them two threads are enough, and known constants
  * where the operator's kernels pack none. */
 static bool test_kernel_alone(struct suite *suite, const struct subject *s,
@@ -162,21 +175,38 @@ static bool test_kernel_alone(struct suite *suite, const struct subject *s,
     for (int plan = 0; plan < PLAN_COUNT; plan++) {
         if (!plan_applies(s->g, (enum layout_plan)plan))
             continue;
+        struct kernel_setup setup = setup_of(suite, s, kernel, plan);
         int kinds = (all || s->op->packs) && has_constants(s->g) ? 2 : 1;
-        for (int late = 0; late < kinds; late++) {
+        for (setup.at_run_time = false; kinds > 0; kinds--, setup.at_run_time = true) {
             for (int p = threads ? 0 : POOLS - 1; p < POOLS; p++) {
-                struct kernel_setup setup = {.graph = s->g,
-                                             .kernel = kernel,
-                                             .plan = (enum layout_plan)plan,
-                                             .at_run_time = late,
-                                             .tf32 = suite->tf32,
-                                             .pool = suite->pools[p],
-                                             .device = suite->device.kind ? &suite->device : NULL};
+                setup.pool = suite->pools[p];
                 accepted = test_setup(suite, s, &setup) || accepted;
             }
         }
     }
     return accepted;
+}
+
+/* Whether results inside larger ones are tried: not on devices, which have none, and of epilogues
+ * only with those that read operands. */
+static bool lies_apart(const struct suite *suite, const struct subject *s)
+{
+    const struct node *node = &s->g->nodes[0];
+    bool operands = !node->post_count;
+    for (int k = 0; k < node->post_count; k++)
+        operands = operands || node->posts[k].kind != POST_ACT;
+    return operands && !suite->device.kind && !s->op->update && has_rows(s->g);
+}
+
+static void test_kernel_apart(struct suite *suite, const struct subject *s,
+                              const struct kernel *kernel)
+{
+    for (int plan = 0; plan < PLAN_COUNT; plan++) {
+        struct kernel_setup setup = setup_of(suite, s, kernel, plan);
+        setup.apart = true;
+        if (plan_applies(s->g, (enum layout_plan)plan))
+            test_setup(suite, s, &setup);
+    }
 }
 
 /* ---- through an executable ---- */
@@ -257,6 +287,8 @@ static void test_subject(struct suite *suite, const struct subject *s)
         int refused = suite->progress->op.refused;
         if (test_kernel_alone(suite, s, kernel) && !foreign)
             test_exe(suite, s, kernel->name, suite->progress->op.refused > refused);
+        if (lies_apart(suite, s))
+            test_kernel_apart(suite, s, kernel);
     }
     if (!suite->settings.kernel && !foreign)
         test_exe(suite, s, NULL, false);

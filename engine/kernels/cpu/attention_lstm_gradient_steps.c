@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/graph/kernel.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/step_product.h"
 #include "engine/kernels/lib/workspace.h"
@@ -64,6 +65,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     }
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     for (int k = 0; k < q->out_count; k++)
         state->wanted |= q->out[k].dtype != DTYPE_NONE ? 1u << k : 0;
     struct attention_lstm *s = &state->s;

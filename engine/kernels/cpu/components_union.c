@@ -7,6 +7,7 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd.h"
 
 enum { ACTIVE, LINKS, EDGES };
@@ -31,6 +32,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "more than 2^31 nodes");
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     s->images = q->in[ACTIVE].shape.dim[0];
     s->nodes = q->in[ACTIVE].shape.dim[1];
     s->edges = q->in[EDGES].shape.dim[0];

@@ -4,6 +4,7 @@
  * lane, then the first place that holds it. */
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd.h"
 
 /* The plan; a launch completes a copy of it with its addresses. */
@@ -21,6 +22,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     if (q->in[0].dtype != DTYPE_F32 || !desc_is_plain(&q->in[0]))
         return UNSUPPORTED(why, "only plain f32");
     const struct shape *x = &q->in[0].shape;

@@ -7,6 +7,7 @@
  * probabilities are normalised per step, needs none of it.
  */
 #include "engine/graph/kernel.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/ops/lib/ctc.h"
 
@@ -58,6 +59,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->first = q->in_count > 0 && q->in[0].shape.rank == 1;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     for (int k = 0; k <= s->first; k++)
         if (q->in[k].dtype != DTYPE_F32 || !desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain f32", k);

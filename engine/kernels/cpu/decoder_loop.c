@@ -11,6 +11,7 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/best_words.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/step_product.h"
 #include "engine/kernels/lib/workspace.h"
@@ -106,6 +107,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     }
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     TRY(shape_of_query(q, s, why));
     if (s->rows * s->source * s->hidden * s->attention * s->layers == 0)
         return UNSUPPORTED(why, "nothing to decode");

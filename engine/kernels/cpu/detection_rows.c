@@ -6,6 +6,7 @@
  */
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/nms.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/ops/lib/detection.h"
 
 struct kernel_state {
@@ -22,6 +23,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     for (int k = 0; k < q->in_count; k++)
         if (q->in[k].dtype != DTYPE_F32 || !desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain f32", k);

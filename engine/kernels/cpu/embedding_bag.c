@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/graph/kernel.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd.h"
 
 enum {
@@ -23,6 +24,7 @@ struct kernel_state {
     bool wide; /* i64 indices */
     float *y;
     int64_t bags, bag, width, rows, bags_per_tile;
+    int64_t pitch; /* floats from row to row of the result */
     float factor;
 };
 
@@ -34,8 +36,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "only an f32 table and i32 or i64 indices");
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
-    if (!desc_is_plain(&q->in[0]) || !desc_is_plain(&q->in[1]) || !desc_is_plain(&q->out[0]))
-        return UNSUPPORTED(why, "only plain tensors");
+    if (!desc_is_plain(&q->in[0]) || !desc_is_plain(&q->in[1]))
+        return UNSUPPORTED(why, "only plain tables and indices");
+    TRY(row_pitch(&q->out[0], 1, &s->pitch, why));
     const struct shape *table = &q->in[0].shape, *indices = &q->in[1].shape;
     bool mean = strcmp(node_string(q->node, "mode", "sum"), "mean") == 0;
     s->wide = q->in[1].dtype == DTYPE_I64;
@@ -70,7 +73,7 @@ SIMD_INLINE void sum_bag(const struct kernel_state *job, int64_t bag, int64_t wi
 {
     enum { MOST = 128 / VL > 8 ? 8 : 128 / VL };
     int64_t first = bag * job->bag, last = first + job->bag;
-    float *y = job->y + bag * width;
+    float *y = job->y + bag * job->pitch;
     vf factor = vf_set1(job->factor);
     for (int64_t part = 0; part < width; part += (int64_t)MOST * VL) {
         vf sum[MOST];

@@ -6,6 +6,7 @@
  * the reference reports it as an error.
  */
 #include "engine/kernels/lib/copy_bytes.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/ops/lib/axis.h"
 #include "engine/ops/lib/op_args.h"
 
@@ -18,6 +19,7 @@ enum {
 
 struct kernel_state {
     int64_t outer, size, row_bytes, count; /* count: indices */
+    int64_t pitch;                         /* bytes from row to row of the result */
     int64_t rows_per_tile, tiles;
     bool wide, far; /* 64-bit indices; a table that needs prefetching */
 };
@@ -33,8 +35,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     for (int k = 0; k < 2; k++)
         if (!desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain", k);
-    if (!desc_is_plain(&q->out[0]))
-        return UNSUPPORTED(why, "output 0 is not plain");
     struct op_args args = args_of_query(q);
     int which;
     TRY(args_axis(&args, &q->in[0].shape, 0, &which, why));
@@ -42,6 +42,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->outer = axis.outer;
     s->size = axis.size;
     s->row_bytes = axis.inner * (int64_t)dtype_size(q->in[0].dtype);
+    TRY(row_pitch(&q->out[0], q->in[0].shape.rank - 1 - which, &s->pitch, why));
+    s->pitch *= (int64_t)dtype_size(q->out[0].dtype);
     s->count = shape_count(&q->in[1].shape);
     s->wide = q->in[1].dtype == DTYPE_I64;
     s->far = (int64_t)desc_bytes(&q->in[0]) > CACHED_BYTES && s->row_bytes > 0;
@@ -88,7 +90,7 @@ SIMD_INLINE void rows(const struct job *given, int64_t first, int64_t last, int6
     int64_t stop = s.outer * s.count;
     for (int64_t r = first; r < last; r++) {
         const char *row = row_at(&job, &s, r);
-        char *dst = job.dst + r * bytes;
+        char *dst = job.dst + r * s.pitch;
         if (s.far && r + AHEAD < stop)
             prefetch(row_at(&job, &s, r + AHEAD), bytes);
         if (row)

@@ -4,6 +4,7 @@
  * over the bits of their losses, as suppression of boxes does it. */
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/nms.h"
+#include "engine/kernels/lib/row_pitch.h"
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
@@ -24,6 +25,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     if (q->in[0].dtype != DTYPE_F32 || !desc_is_plain(&q->in[0]) || !desc_is_plain(&q->in[1]))
         return UNSUPPORTED(why, "only plain f32");
     if (q->in[1].dtype != DTYPE_I32 && q->in[1].dtype != DTYPE_I64)

@@ -4,6 +4,7 @@
  * on its own. A vector of priors is compared with a box at a time, and no overlap is stored: the
  * few that are asked for again are computed again. */
 #include "engine/graph/kernel.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd.h"
 #include "engine/ops/lib/match.h"
 
@@ -39,6 +40,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     for (int k = 0; k < MATCH_INPUTS; k++)
         if ((k != MATCH_LABELS && q->in[k].dtype != DTYPE_F32) || !desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain f32", k);

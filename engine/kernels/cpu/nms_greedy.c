@@ -6,6 +6,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/nms.h"
+#include "engine/kernels/lib/row_pitch.h"
 
 enum { BOXES, SCORES, MOST, IOU, LEAST_SCORE };
 
@@ -29,6 +30,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     if (q->in[BOXES].dtype != DTYPE_F32 || q->in[SCORES].dtype != DTYPE_F32)
         return UNSUPPORTED(why, "only f32");
     for (int k = 0; k < 2; k++)

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "engine/graph/kernel.h"
+#include "engine/kernels/lib/row_pitch.h"
 
 enum { TILE_BYTES = 32 << 10 };
 
 struct kernel_state {
     int64_t rows, depth, rows_per_tile, tiles;
-    bool wide; /* 64-bit indices */
+    int64_t pitch; /* elements from row to row of the result */
+    bool wide;     /* 64-bit indices */
 };
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
@@ -24,8 +26,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "elements of %zu bytes", dtype_size(q->out[0].dtype));
     if (q->in[0].dtype != DTYPE_I32 && q->in[0].dtype != DTYPE_I64)
         return UNSUPPORTED(why, "indices of type %s", dtype_name(q->in[0].dtype));
-    if (!desc_is_plain(&q->in[0]) || !desc_is_plain(&q->out[0]))
-        return UNSUPPORTED(why, "only plain memory");
+    if (!desc_is_plain(&q->in[0]))
+        return UNSUPPORTED(why, "only plain indices");
+    TRY(row_pitch(&q->out[0], 1, &s->pitch, why));
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     s->rows = shape_count(&q->in[0].shape);
@@ -60,13 +63,18 @@ static void work(void *context, int64_t tile, int thread)
     int64_t first = tile * s->rows_per_tile, last = first + s->rows_per_tile;
     (void)thread;
     last = last < s->rows ? last : s->rows;
-    fill(job->dst + first * s->depth, job->off, (last - first) * s->depth);
+    bool dense = s->pitch == s->depth;
+    if (dense)
+        fill(job->dst + first * s->depth, job->off, (last - first) * s->depth);
     for (int64_t row = first; row < last; row++) {
+        uint32_t *dst = job->dst + row * s->pitch;
+        if (!dense)
+            fill(dst, job->off, s->depth);
         int64_t at = s->wide ? ((const int64_t *)job->index)[row]
                              : (int64_t)((const int32_t *)job->index)[row];
         at = at < 0 ? at + s->depth : at;
         if (at >= 0 && at < s->depth)
-            job->dst[row * s->depth + at] = job->on;
+            dst[at] = job->on;
     }
 }
 

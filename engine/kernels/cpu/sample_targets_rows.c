@@ -4,6 +4,7 @@
  * over their bits, as suppression of boxes sorts scores. */
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/nms.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/ops/lib/sample.h"
 
 /* The plan; a launch completes a copy of it with its addresses. */
@@ -30,6 +31,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     if (!is_integer(q->in[SAMPLE_CLASSES].dtype) || !is_integer(q->in[SAMPLE_STEP].dtype) ||
         !desc_is_plain(&q->in[SAMPLE_CLASSES]))
         return UNSUPPORTED(why, "only plain i32 and i64");

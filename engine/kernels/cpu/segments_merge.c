@@ -6,6 +6,7 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd.h"
 
 enum { SEGMENTS, LABELS };
@@ -32,6 +33,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     if (q->in[SEGMENTS].dtype != DTYPE_F32 || q->in[LABELS].dtype != DTYPE_I64)
         return UNSUPPORTED(why, "only f32 with i64 labels");
     if (!desc_is_plain(&q->in[SEGMENTS]) || !desc_is_plain(&q->in[LABELS]))

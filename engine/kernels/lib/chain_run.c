@@ -44,7 +44,7 @@ static void assign_slots(struct chain_plan *plan)
         free_from[slot] = last_use(chain, s);
         plan->slot[s] = slot;
     }
-    bool direct = chain->count == 1 && !plan->stream;
+    bool direct = chain->count == 1 && !plan->stream && !plan->gaps;
     plan->slots = direct ? 0 : count;
 }
 
@@ -107,8 +107,6 @@ static enum status check_tensors(const struct kernel_query *q, struct error *why
         return UNSUPPORTED(why, "only f32");
     if (q->in_count > CHAIN_INPUTS)
         return UNSUPPORTED(why, "%d inputs, at most %d", q->in_count, (int)CHAIN_INPUTS);
-    if (!desc_is_dense(&q->out[0]))
-        return UNSUPPORTED(why, "the output has gaps");
     return STATUS_OK;
 }
 
@@ -126,10 +124,13 @@ enum status SIMD_FN(chain_plan_make)(const struct kernel_query *q, struct chain_
     }
     TRY(chain_from_node(q->node, scalars, &plan->chain, why));
     strided_init(&plan->space, descs, q->in_count + 1);
+    if (plan->space.row > 1 && plan->space.stride[0][plan->space.rank - 1] != 1)
+        return UNSUPPORTED(why, "rows of the output have gaps");
     for (int k = 0; k < q->in_count; k++)
         if (chain_reads(&plan->chain, k))
             plan->form[k] = form_of(&plan->space, k + 1);
-    plan->stream = desc_bytes(&q->out[0]) > STREAM_BYTES;
+    plan->gaps = !desc_is_dense(&q->out[0]);
+    plan->stream = !plan->gaps && desc_bytes(&q->out[0]) > STREAM_BYTES;
     assign_slots(plan);
     cut_tiles(plan);
     choose_spreads(plan);
@@ -250,11 +251,32 @@ static void run_step(const struct chain_plan *plan, int s, struct operand *opera
     operands[plan->chain.inputs + s] = (struct operand){y, scalar};
 }
 
-static void finish(const struct operand *result, const struct tile *t, float *out, bool stream)
+/* Whole rows into their places. */
+static void write_rows(const struct run *run, const struct operand *result, const struct tile *t)
 {
-    if (result->scalar)
+    const struct strided *s = &run->plan->space;
+    float *out = run->args->out[0];
+    const float *from = result->at;
+    vm mask = vm_first(s->row);
+    vf all = vf_set1(*from);
+    for (int64_t done = 0, row = t->row; done < t->count; done += s->row, row++) {
+        float *to = out + (s->rank == 2 ? row * s->stride[0][0] : strided_at(s, 0, row));
+        const float *own = result->scalar ? from : from + done;
+        if (s->row <= VL)
+            vf_store_m(to, mask, result->scalar ? all : vf_load_m(own, mask));
+        else
+            spread_row(to, own, s->row, !result->scalar);
+    }
+}
+
+static void finish(const struct run *run, const struct operand *result, const struct tile *t,
+                   float *out)
+{
+    if (run->plan->gaps && run->plan->tile_rows)
+        write_rows(run, result, t);
+    else if (result->scalar)
         SIMD_FN(tile_fill)(out, *result->at, t->count);
-    else if (stream)
+    else if (run->plan->stream)
         SIMD_FN(tile_stream)(out, result->at, t->count);
 }
 
@@ -263,15 +285,17 @@ static void run_tile(const struct run *run, const struct tile *t)
     const struct chain_plan *plan = run->plan;
     const struct chain *chain = &plan->chain;
     struct operand operands[CHAIN_INPUTS + CHAIN_STEPS];
-    float *out = (float *)run->args->out[0] + t->first;
+    bool in_scratch = plan->stream || (plan->gaps && plan->tile_rows);
+    int64_t at = plan->gaps ? strided_at(&plan->space, 0, t->row) + t->column : t->first;
+    float *out = (float *)run->args->out[0] + at;
     for (int k = 0; k < chain->inputs; k++)
         if (plan->form[k] != CHAIN_UNUSED)
             operands[k].at = input_of(run, k, t, &operands[k].scalar);
     for (int s = 0; s < chain->count; s++) {
-        bool to_out = s == chain->count - 1 && !plan->stream;
+        bool to_out = s == chain->count - 1 && !in_scratch;
         run_step(plan, s, operands, t, to_out ? out : t->scratch + plan->slot[s] * t->scratch_tile);
     }
-    finish(&operands[chain->inputs + chain->count - 1], t, out, plan->stream);
+    finish(run, &operands[chain->inputs + chain->count - 1], t, out);
 }
 
 static void run_item(void *context, int64_t item, int thread)

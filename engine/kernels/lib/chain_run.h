@@ -33,9 +33,10 @@ struct chain_plan {
     int spread[CHAIN_INPUTS]; /* scratch tile of an input; -1: none */
     int slots;
     bool stream; /* results go past the caches */
+    bool gaps;   /* rows of the output lie apart */
 };
 
-/* The node of q as an expression, all tensors f32 and the output dense; else refuses. */
+/* The node of q as an expression, all tensors f32 and rows of the output dense; else refuses. */
 enum status SIMD_FN(chain_plan_make)(const struct kernel_query *q, struct chain_plan *plan,
                                      struct error *why);
 size_t SIMD_FN(chain_workspace)(const struct chain_plan *plan, int threads);

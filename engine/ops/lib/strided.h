@@ -18,7 +18,7 @@ struct strided {
     int64_t row, rows;                          /* innermost dimension; product of the others */
 };
 
-/* descs[0] gives the iteration space and must be dense; NULL counts as a scalar. */
+/* descs[0] gives the iteration space, in which no two elements are one; NULL counts as a scalar. */
 void strided_init(struct strided *s, const struct desc *const *descs, int operands);
 /* The strides of a tensor in a space of `rank` dimensions that it is broadcast to: 0 where it is.
  * NULL counts as a scalar. */
