@@ -128,6 +128,8 @@ enum status gemm_posts(const struct kernel_query *q, const struct gemm *gemm, st
     struct step_attr *attr = &plan->attr;
     double alpha = gemm_attribute(q, "alpha"), beta = gemm_attribute(q, "beta");
     bool c_is_bias = gemm->bias == 2 && has_c(q);
+    if (gemm->shape.batch_rank && q->node->post_count && !onednn_host->desc_is_plain(&q->out[0]))
+        return REFUSE(why, "an epilogue over batches that lie apart"); /* 2.6 gets it wrong */
     if (has_c(q) && beta != 1)
         return REFUSE(why, "beta %g", beta); /* post-ops have no factor for their operand */
     if (alpha != 1)
