@@ -200,8 +200,8 @@ static bool transposes_nothing(const struct exe *exe, const struct node *node,
 /* Whether the node's output can be its input's memory under another name. */
 static bool is_alias(const struct exe *exe, const struct node *node)
 {
-    int in = node->inputs[0], out = node->outputs[0];
-    if (node->post_count || node->output_count > 1 || exe->options.keep_values)
+    int in = node->input_count ? node->inputs[0] : NONE, out = node->outputs[0];
+    if (in == NONE || node->post_count || node->output_count > 1 || exe->options.keep_values)
         return false;
     const struct place *from = &exe->places[in], *to = &exe->places[out];
     const struct value *root = &exe->g->values[from->root];
@@ -304,23 +304,33 @@ static enum status make_steps(struct exe *exe, struct error *err)
     if (!exe->steps)
         return FAIL_NO_MEMORY(err);
     for (int n = 0; n < g->node_count; n++) {
-        struct node *node = &g->nodes[n];
-        if (is_alias(exe, node)) {
+        const struct node *node = &g->nodes[n];
+        if (is_alias(exe, node))
             exe->places[node->outputs[0]].root = exe->places[node->inputs[0]].root;
-            continue;
-        }
-        TRY(add_step(exe, n, err));
+        else
+            TRY(add_step(exe, n, err));
+    }
+    return STATUS_OK;
+}
+
+/* What each step reads and writes, where it lies from now on. */
+static void settle_steps(struct exe *exe)
+{
+    for (int s = 0; s < exe->step_count; s++) {
+        const struct kernel_query *q = &exe->steps[s].query;
+        const struct node *node = q->node;
+        fill_descs(exe, node->inputs, node->input_count, (struct desc *)(uintptr_t)q->in);
+        fill_descs(exe, node->outputs, node->output_count, (struct desc *)(uintptr_t)q->out);
         for (int k = 0; k < node->input_count; k++) {
-            touch(exe, node->inputs[k], exe->step_count - 1);
+            touch(exe, node->inputs[k], s);
             if (node->inputs[k] != NONE)
                 exe->places[node->inputs[k]].pending++;
         }
         for (int k = 0; k < node->output_count; k++)
-            touch(exe, node->outputs[k], exe->step_count - 1);
+            touch(exe, node->outputs[k], s);
     }
-    for (int k = 0; k < g->output_count; k++)
-        touch(exe, g->outputs[k], exe->step_count);
-    return STATUS_OK;
+    for (int k = 0; k < exe->g->output_count; k++)
+        touch(exe, exe->g->outputs[k], exe->step_count);
 }
 
 /* ---- states ---- */
@@ -391,6 +401,8 @@ enum status lower_graph(struct exe *exe, struct error *err)
         return FAIL_NO_MEMORY(err);
     set_places(exe, l.layout);
     TRY(make_steps(exe, err));
+    TRY(place_parts(exe, err));
+    settle_steps(exe);
     TRY(place_units(exe, err));
     return place_states(exe, err);
 }

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "engine/compile/compile.h"
 #include "engine/compile/passes/rewrite.h"
 #include "engine/compile/stages.h"
@@ -30,7 +28,7 @@ static const struct pass_row rows[] = {
     {.name = "find_layer_norm", .run = pass_find_layer_norm, .early = true},
     {.name = "find_attention", .run = pass_find_attention},
     {.name = "update_rows", .run = pass_update_rows}, /* while sums are Adds */
-    {.name = "fuse_gate", .run = pass_fuse_gate},     /* while ReLUs are nodes */
+    {.name = "fuse_gate", .run = pass_fuse_gate}, /* while ReLUs are nodes */
     {.name = "fuse_epilogue", .run = pass_fuse_epilogue},
     {.name = "merge_qkv", .run = pass_merge_qkv},
     {.name = "absorb_transpose", .run = pass_absorb_transpose}, /* attention's are gone */
@@ -59,11 +57,6 @@ static enum status run_pass(struct graph *g, const struct pass_row *row, struct 
     if (change != 0)
         log->changes[log->count++] = (struct pass_change){row->name, change};
     return STATUS_OK;
-}
-
-static bool for_device(const struct exe_options *options)
-{
-    return options->device && strcmp(options->device, "cpu") != 0;
 }
 
 enum status passes_run(struct graph *g, const struct exe_options *options, struct pass_log *log,

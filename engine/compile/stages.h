@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The stages that make an executable, in order: passes (engine/compile/passes/) -> lower.c
- * (layouts, aliases, steps; units.c: values inside others) -> tune.c (a kernel per step) ->
- * memplan.c (a place per tensor) -> exe_link or exe_device_link (weights packed, pointers
+ * (layouts, aliases, steps; parts.c, units.c: values inside others) -> tune.c (a kernel per step)
+ * -> memplan.c (a place per tensor) -> exe_link or exe_device_link (weights packed, pointers
  * resolved). Private to engine/compile/.
  */
 #ifndef ENGINE_COMPILE_STAGES_H
 #define ENGINE_COMPILE_STAGES_H
 
+#include <string.h>
+
 #include "engine/run/exe_internal.h"
+
+/* Whether it is for another device than the CPU, which need not be open. */
+static inline bool for_device(const struct exe_options *options)
+{
+    return options->device && strcmp(options->device, "cpu") != 0;
+}
 
 /* All passes in order. log (may be NULL): which of them changed how much work there is. */
 enum status passes_run(struct graph *g, const struct exe_options *options, struct pass_log *log,
                        struct error *err);
 
 enum status lower_graph(struct exe *exe, struct error *err); /* places and steps */
+enum status place_parts(struct exe *exe, struct error *err); /* parts.c: inputs of Concat in it */
 enum status place_units(struct exe *exe, struct error *err); /* units.c: values inside others */
 enum status tune_steps(struct exe *exe, struct error *err);  /* kernel, variant, state per step */
 enum status memory_plan(struct exe *exe, struct error *err); /* offsets */

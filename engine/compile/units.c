@@ -19,7 +19,7 @@ static void move_into(struct exe *exe, int owner, int root, size_t shift)
     for (int v = 0; v < exe->g->value_count; v++)
         if (exe->places[v].root == owner) {
             exe->places[v].root = root;
-            exe->places[v].shift = shift;
+            exe->places[v].shift += shift;
         }
 }
 

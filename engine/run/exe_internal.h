@@ -20,8 +20,8 @@ struct device_place {
 /* Where a value of the graph lives. */
 struct place {
     struct desc desc;
-    int root;        /* the value in whose memory this lies: itself, what it is an alias of, or the
-                        first of those that lie one after another */
+    int root;        /* the value in whose memory this lies: itself, what it is an alias of, the
+                        first of those that lie one after another, or a concatenation of it */
     size_t shift;    /* bytes from the root's beginning */
     bool used;       /* some step or output touches it */
     size_t bytes;    /* roots */

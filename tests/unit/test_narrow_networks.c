@@ -56,7 +56,8 @@ static void refused(const char *name, enum precision precision, const struct dev
 {
     struct error err = {0};
     struct lowered l;
-    if (lowered_open(&l, opened(name, 1), precision, &err) != STATUS_OK)
+    struct exe_options options = {.threads = 1, .precision = precision, .device = "cuda"};
+    if (lowered_open_with(&l, opened(name, 1), &options, &err) != STATUS_OK)
         fail_msg("%s: %s", name, err.message);
     snprintf(names, size, " ");
     for (int s = 0; s < lowered_count(&l); s++) {

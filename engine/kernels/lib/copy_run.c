@@ -151,10 +151,14 @@ struct job {
     const struct kernel_args *args;
 };
 
+/* What was computed where it is to be copied to stays (engine/compile/parts.c). */
 static void part_units(const struct job *job, const struct copy_plan *plan, int64_t first,
                        int64_t last)
 {
-    copy_units(plan, job->args->in[plan->input], job->args->out[plan->output], first, last);
+    const char *src = job->args->in[plan->input];
+    char *dst = job->args->out[plan->output];
+    if (src + plan->src != dst + plan->dst)
+        copy_units(plan, src, dst, first, last);
 }
 
 static void tile_work(void *context, int64_t tile, int thread)
