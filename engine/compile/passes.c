@@ -28,6 +28,9 @@ static const struct pass_row rows[] = {
     {.name = "find_layer_norm", .run = pass_find_layer_norm, .early = true},
     {.name = "find_attention", .run = pass_find_attention},
     {.name = "update_rows", .run = pass_update_rows}, /* while sums are Adds */
+    {.name = "join_embeddings",
+     .run = pass_join_embeddings,
+     .host = true}, /* while sums are Adds */
     {.name = "fuse_gate", .run = pass_fuse_gate}, /* while ReLUs are nodes */
     {.name = "fuse_epilogue", .run = pass_fuse_epilogue},
     {.name = "merge_qkv", .run = pass_merge_qkv},

@@ -12,10 +12,14 @@ static double value_bytes(const struct value *value)
     return (double)shape_count(&value->shape) * (double)dtype_size(value->dtype);
 }
 
-/* Picks elements of input 0 by position: reads what it writes, not the whole. */
-static bool picks(const struct op *op)
+/* Picks elements of input k by position: reads what it writes, not the whole. */
+static bool picks(const struct node *node, int k)
 {
-    return op->reads == READS_WHAT_IT_WRITES || op->reads == READS_ROWS;
+    const struct op *op = node->op;
+    bool pairs = op->reads == READS_ROWS && op->inputs_max < 0; /* of tables and indices */
+    if (pairs)
+        return k % 2 == 0 && k + 1 < node->op_inputs && node->inputs[k + 1] != NONE;
+    return k == 0 && (op->reads == READS_WHAT_IT_WRITES || op->reads == READS_ROWS);
 }
 
 static bool moves(const struct op *op)
@@ -53,13 +57,13 @@ static void add_work(const struct graph *g, const struct node *node, struct cost
     add_posts(g, node, work);
 }
 
-/* Bytes that a picking node takes out of input 0. */
-static double picked_bytes(const struct graph *g, const struct node *node)
+/* Bytes that a picking node takes out of input k. */
+static double picked_bytes(const struct graph *g, const struct node *node, int k)
 {
-    const struct value *table = &g->values[node->inputs[0]];
+    const struct value *table = &g->values[node->inputs[k]];
     double picked = value_bytes(&g->values[node->outputs[0]]);
     if (node->op->reads == READS_ROWS)
-        picked = (double)shape_count(&g->values[node->inputs[1]].shape) *
+        picked = (double)shape_count(&g->values[node->inputs[k + 1]].shape) *
                  (double)shape_span(&table->shape, 1, table->shape.rank) *
                  (double)dtype_size(table->dtype);
     return fmin(picked, value_bytes(table));
@@ -70,8 +74,7 @@ static double input_bytes(const struct graph *g, const struct node *node, int k)
 {
     if (node->inputs[k] == NONE || (k < 32 && node->op->const_inputs >> k & 1))
         return 0;
-    return k == 0 && picks(node->op) ? picked_bytes(g, node)
-                                     : value_bytes(&g->values[node->inputs[k]]);
+    return picks(node, k) ? picked_bytes(g, node, k) : value_bytes(&g->values[node->inputs[k]]);
 }
 
 double node_bytes_read(const struct graph *g, int n)
@@ -221,8 +224,8 @@ static void tally_reads(struct tally *t, const struct node *node)
             continue;
         t->buffer[v] |= k < 32 && (node->op->buffers >> k & 1);
         bool inside = is_elementwise(node) && group != NONE && group == t->group[v];
-        if (k == 0 && picks(node->op) && t->g->values[v].kind != VALUE_RESULT)
-            t->picked[v] += picked_bytes(t->g, node);
+        if (picks(node, k) && t->g->values[v].kind != VALUE_RESULT)
+            t->picked[v] += picked_bytes(t->g, node, k);
         else if (!inside && (k >= 32 || !(node->op->const_inputs >> k & 1)))
             tally_reader(t, v, group);
     }

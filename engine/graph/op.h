@@ -104,7 +104,7 @@ enum narrow_class {
 enum op_reads {
     READS_ALL = 0,
     READS_WHAT_IT_WRITES, /* picks elements by position: as many as its result has */
-    READS_ROWS,           /* a row for each index in input 1 */
+    READS_ROWS,           /* a row for each index in input 1; of any number: of pairs of them */
     READS_SHAPE,          /* no contents, of any input */
 };
 

@@ -157,16 +157,26 @@ void exe_run_watched(struct exe *exe, const struct exe_watch *watch)
         move_states(exe);
 }
 
-/* Results of data-dependent size are padded, also where the data are empty. */
-static enum status check_step(const struct step *step, struct error *err)
+/* Indices in input k + 1 into input k. Results of data-dependent size are padded, also where the
+ * data are empty. */
+static enum status check_indices(const struct step *step, int k, struct error *err)
 {
     const struct kernel_query *q = &step->query;
-    if (q->node->op_inputs < 2 || !query_in(q, 0) || !query_in(q, 1) || !step->in[1] ||
-        shape_count(&q->in[0].shape) == 0)
+    if (!query_in(q, k) || !query_in(q, k + 1) || !step->in[k + 1] ||
+        shape_count(&q->in[k].shape) == 0)
         return STATUS_OK;
-    if (index_check(q->node, &q->in[0].shape, &q->in[1], step->in[1], err) == STATUS_OK)
+    if (index_check(q->node, &q->in[k].shape, &q->in[k + 1], step->in[k + 1], err) == STATUS_OK)
         return STATUS_OK;
     return error_context(err, "%s node \"%s\"", q->node->op->name, q->node->name);
+}
+
+static enum status check_step(const struct step *step, struct error *err)
+{
+    const struct node *node = step->query.node;
+    bool pairs = node->op->reads == READS_ROWS && node->op->inputs_max < 0;
+    for (int k = 0; k + 1 < (pairs || node->op_inputs < 2 ? node->op_inputs : 2); k += 2)
+        TRY(check_indices(step, k, err));
+    return STATUS_OK;
 }
 
 enum status exe_run_checked(struct exe *exe, struct error *err)

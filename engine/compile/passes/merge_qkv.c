@@ -2,9 +2,6 @@
  *
  * Three projections of one input (query, key, value) become one matrix product of three times the
  * width, and Attention reads its packed result: one pass over the input instead of three. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/compile/passes/rewrite.h"
 #include "engine/graph/op_list.h"
 
@@ -34,26 +31,6 @@ static bool projection_of(const struct graph *g, int value, struct projection *p
     return b->shape.dim[0] == p->out;
 }
 
-/* Columns of three row-major matrices side by side. */
-static int side_by_side(struct graph *g, const int *values, int64_t rows, int64_t columns)
-{
-    size_t size = (size_t)(rows * columns);
-    float *joined = malloc(size * 3 * sizeof(*joined)), *one = malloc(size * sizeof(*one));
-    for (int k = 0; joined && one && k < 3; k++) {
-        value_materialise(&g->values[values[k]], one);
-        for (int64_t r = 0; r < rows; r++)
-            memcpy(joined + (r * 3 + k) * columns, one + r * columns,
-                   (size_t)columns * sizeof(*one));
-    }
-    if (!one) {
-        free(joined);
-        return NONE;
-    }
-    free(one);
-    struct shape shape = rows == 1 ? shape_of(3 * columns) : shape_of(rows, 3 * columns);
-    return rewrite_weight(g, NULL, shape, joined);
-}
-
 static enum status merge(struct graph *g, struct node *attention, const struct projection *p,
                          struct error *err)
 {
@@ -65,7 +42,7 @@ static enum status merge(struct graph *g, struct node *attention, const struct p
     int64_t heads = node_int(attention, "heads", 1);
     int weights[] = {p[0].weights, p[1].weights, p[2].weights};
     int biases[] = {p[0].bias, p[1].bias, p[2].bias};
-    int w = side_by_side(g, weights, p[0].in, p[0].out), b = side_by_side(g, biases, 1, p[0].out);
+    int w = rewrite_side_by_side(g, 3, weights), b = rewrite_side_by_side(g, 3, biases);
     if (w == NONE || b == NONE)
         return FAIL_NO_MEMORY(err);
     g->phase = attention->phase;

@@ -2,6 +2,7 @@
 #include "engine/compile/passes/rewrite.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct node *rewrite_producer(const struct graph *g, int value, const struct op *op)
 {
@@ -104,4 +105,35 @@ int rewrite_weight(struct graph *g, const char *name, struct shape shape, float 
     g->values[v].data = data;
     g->values[v].data_owned = true;
     return v;
+}
+
+bool rewrite_is_vector(const struct graph *g, int value, int64_t size)
+{
+    const struct value *v = &g->values[value];
+    return value_is_fixed(v) && v->dtype == DTYPE_F32 && v->shape.rank == 1 &&
+           v->shape.dim[0] == size;
+}
+
+int rewrite_side_by_side(struct graph *g, int count, const int *values)
+{
+    struct shape shape = g->values[values[0]].shape;
+    int64_t rows = shape.rank == 1 ? 1 : shape.dim[0], columns = 0, at = 0;
+    for (int k = 0; k < count; k++)
+        columns += g->values[values[k]].shape.dim[shape.rank - 1];
+    size_t bytes = (size_t)(rows * columns) * sizeof(float);
+    float *joined = malloc(bytes + 1), *one = malloc(bytes + 1);
+    for (int k = 0; joined && one && k < count; k++) {
+        int64_t width = g->values[values[k]].shape.dim[shape.rank - 1];
+        value_materialise(&g->values[values[k]], one);
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(joined + r * columns + at, one + r * width, (size_t)width * sizeof(*one));
+        at += width;
+    }
+    if (!one) {
+        free(joined);
+        return NONE;
+    }
+    free(one);
+    shape.dim[shape.rank - 1] = columns;
+    return rewrite_weight(g, NULL, shape, joined);
 }

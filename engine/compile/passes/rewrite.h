@@ -27,6 +27,7 @@ graph_pass pass_find_attention;      /* MatMul-Softmax-MatMul with its transpose
 graph_pass pass_merge_qkv;           /* three projections of one input -> one, packed Attention */
 graph_pass pass_absorb_transpose;    /* products read transposed matrices where they lie */
 graph_pass pass_update_rows;         /* updates of tables of which only rows were read */
+graph_pass pass_join_embeddings;     /* tables that end in one concatenation or sum */
 graph_pass pass_fuse_gate;           /* ReLU's gradient into that of the norm before it */
 graph_pass pass_fuse_epilogue;       /* activation, bias, residual into the node before */
 graph_pass pass_fuse_chain;          /* groups of elementwise nodes -> Chain */
@@ -50,5 +51,11 @@ void rewrite_replace(struct graph *g, int old, int fresh);
 
 /* A new weight whose contents were malloc'd; the graph takes them, also when it fails (NONE). */
 int rewrite_weight(struct graph *g, const char *name, struct shape shape, float *data);
+
+/* Whether it is a fixed vector of so many floats. */
+bool rewrite_is_vector(const struct graph *g, int value, int64_t size);
+/* Fixed matrices of floats with as many rows, or vectors, side by side as a new weight; NONE: out
+ * of memory. */
+int rewrite_side_by_side(struct graph *g, int count, const int *values);
 
 #endif
