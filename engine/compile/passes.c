@@ -31,6 +31,7 @@ static const struct pass_row rows[] = {
     {.name = "join_embeddings",
      .run = pass_join_embeddings,
      .host = true}, /* while sums are Adds */
+    {.name = "merge_products", .run = pass_merge_products, .host = true},
     {.name = "fuse_gate", .run = pass_fuse_gate}, /* while ReLUs are nodes */
     {.name = "fuse_epilogue", .run = pass_fuse_epilogue},
     {.name = "merge_qkv", .run = pass_merge_qkv},
