@@ -28,6 +28,7 @@ static const struct pass_row rows[] = {
     {.name = "find_layer_norm", .run = pass_find_layer_norm, .early = true},
     {.name = "find_attention", .run = pass_find_attention},
     {.name = "update_rows", .run = pass_update_rows}, /* while sums are Adds */
+    {.name = "absorb_expand", .run = pass_absorb_expand, .host = true},
     {.name = "join_embeddings",
      .run = pass_join_embeddings,
      .host = true}, /* while sums are Adds */

@@ -27,6 +27,7 @@ graph_pass pass_find_attention;      /* MatMul-Softmax-MatMul with its transpose
 graph_pass pass_merge_qkv;           /* three projections of one input -> one, packed Attention */
 graph_pass pass_absorb_transpose;    /* products read transposed matrices where they lie */
 graph_pass pass_update_rows;         /* updates of tables of which only rows were read */
+graph_pass pass_absorb_expand;       /* sums and products read what was expanded for them */
 graph_pass pass_join_embeddings;     /* tables that end in one concatenation or sum */
 graph_pass pass_merge_products;      /* narrow products of one wide matrix as one */
 graph_pass pass_fuse_gate;           /* ReLU's gradient into that of the norm before it */
