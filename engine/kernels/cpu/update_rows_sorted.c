@@ -11,6 +11,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/graph/op_list.h"
+#include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd.h"
 #include "engine/ops/family/update.h"
 
@@ -82,6 +83,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    TRY(query_plain_results(q, why));
     for (int k = 0; k < q->in_count; k++)
         if (q->in[k].dtype != DTYPE_NONE && !desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain", k);
