@@ -61,8 +61,8 @@ struct model_options {
      "NAME", "inference, or training: a step, gradients and updates included"}
 #define RECOMPUTE_OPTIONS(type)                                                                    \
     MODEL_OPTION(type, FLAG, recompute, 0, "recompute", NULL,                                      \
-                 "of training: compute activations again in the backward pass instead of keeping "  \
-                 "them: a fraction of the memory for about a third more work"),                    \
+                 "of training: compute activations again in the backward pass instead of "         \
+                 "keeping them: a fraction of the memory for about a third more work"),            \
     MODEL_OPTION(type, COUNT, segments, 0, "segments", "N",                                        \
                  "of --recompute: between them results are kept (default: about the square root "  \
                  "of the number of forward nodes)")
