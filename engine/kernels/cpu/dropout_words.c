@@ -3,8 +3,8 @@
  * RandomDropout: random words of a block of elements, then the elements that their words keep. The
  * words stay in the first cache; no mask is stored.
  */
-#include "base/numbers/random.h"
 #include "engine/graph/kernel.h"
+#include "engine/kernels/lib/simd_random.h"
 #include "engine/ops/lib/dropout.h"
 
 enum { TILE = 16384, BLOCK = 1024 }; /* elements; both are multiples of the 4 words of a counter */
@@ -49,7 +49,7 @@ static void run_block(const struct kernel_state *job, int64_t first, int64_t cou
     float factor = job->factor;
     const float *x = job->x + first;
     float *y = job->y + first;
-    random_words_run(job->seed, at / 4, (count + (int64_t)(at % 4) + 3) / 4, all);
+    simd_random_words(job->seed, at / 4, (count + (int64_t)(at % 4) + 3) / 4, all);
     for (int64_t k = 0; k < count; k++)
         y[k] = words[k] >= least ? x[k] * factor : 0;
 }
