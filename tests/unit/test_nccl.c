@@ -21,7 +21,7 @@
 
 enum { RANKS_MOST = 4, TURNS = 12, COUNT = 131 };
 
-static const uint64_t patient_ns = 20000000000u, deadline_ns = 400000000u, busy_ns = 5000000000u;
+static const uint64_t patient_ns = 60000000000u, deadline_ns = 400000000u, busy_ns = 5000000000u;
 static const enum dtype dtypes[] = {DTYPE_F32,  DTYPE_F64, DTYPE_F16,
                                     DTYPE_BF16, DTYPE_I32, DTYPE_I64};
 

@@ -364,7 +364,7 @@ TEST(a_device_that_fails_ends_the_run)
         struct error err = {0};
         struct local_ranks run = {.backend = job.backend,
                                   .ranks = 3,
-                                  .options = {.deadline_ns = 20000000000u},
+                                  .options = {.deadline_ns = 60000000000u},
                                   .body = one_rank,
                                   .context = &job};
         bool device = k < ARRAY_COUNT(calls);

@@ -30,15 +30,16 @@ void nccl_give_up(struct link *link)
     state->comm = NULL;
 }
 
-/* A rank that is gone leaves its peers with a broken connection, before anybody has said why. */
-static void find_cause(struct link *link, struct error *err)
+/* What failed first, where somebody has said so. A rank that is gone leaves its peers with a broken
+ * connection before anybody has: then that is waited for. */
+static void find_cause(struct link *link, bool gone, struct error *err)
 {
     const struct link *control = &link->state->control;
     uint64_t limit_ns = link->group->options.deadline_ns / 2;
     uint64_t end = clock_now_ns() + (limit_ns < CAUSE_NS ? limit_ns : CAUSE_NS);
     struct awaited awaited = {.peer = NOBODY};
     struct error cause = {0};
-    for (unsigned idle = 0; clock_now_ns() < end; idle++) {
+    for (unsigned idle = 0; idle == 0 || (gone && clock_now_ns() < end); idle++) {
         if (control->backend->wait(&link->state->control, idle, &awaited, &cause) != STATUS_OK) {
             *err = cause;
             return;
@@ -58,8 +59,7 @@ enum status nccl_check(struct link *link, ncclResult_t result, const char *call,
          more && *more ? ": " : "", more ? more : "");
     for (char *at = own.message; *at; at++)
         *at = *at == '\n' ? ' ' : *at;
-    if (result == ncclRemoteError)
-        find_cause(link, &own);
+    find_cause(link, result == ncclRemoteError, &own);
     nccl_give_up(link);
     *err = own;
     return own.code;
