@@ -113,6 +113,12 @@ struct device_kind {
     /* What runs there never ends. From now on every call for the device fails with STATUS_LOST and
      * this reason instead of waiting, and nothing is given back. NULL: cannot be had. */
     void (*give_up)(const struct device *device, const char *why);
+
+    /* What is put into the stream after follow begins after all that another stream had when it was
+     * marked. In a capture the follower is captured, too. NULL: there is one queue. */
+    enum status (*mark)(const struct device *device, void *event, void *stream, struct error *err);
+    enum status (*follow)(const struct device *device, void *stream, void *event,
+                          struct error *err);
 };
 
 /* For prepare() of a kernel: bytes of the host as new memory of the device, given back by

@@ -17,6 +17,7 @@ export RIDGE_CUPTI="$PWD/$build/tests/cupti_fake/fake.so" RIDGE_LIBCUDA="$PWD/$b
 export RIDGE_NVML="$RIDGE_CUPTI"
 export RIDGE_HOST_UNITS=1 RIDGE_HOST_CACHE=300000 RIDGE_HOST_GPUS=1
 export RIDGE_HOST_WATCH=0 # races.sh
+export RIDGE_HOST_DRY=roofs # what they do is looked at by tests/unit/test_device_ceilings.c
 db=$tap_dir/gpu.db
 # 4: the machine was disturbed, which is the machine's fault.
 ran() {

@@ -75,6 +75,7 @@ static __device__ __forceinline__ void put(const struct arg_extreme &k, unsigned
 __global__ void __launch_bounds__(BLOCK)
     arg_extreme_lines(const __grid_constant__ struct arg_extreme k)
 {
+    KERNEL_BEGIN();
     __shared__ rank_key part[BLOCK / WARP];
     unsigned each = BLOCK / k.lanes, lane = threadIdx.x % k.lanes, own = threadIdx.x / k.lanes;
     for (unsigned task = blockIdx.x * each + own; task < k.tasks; task += gridDim.x * each) {
@@ -90,6 +91,7 @@ __global__ void __launch_bounds__(BLOCK)
 __global__ void __launch_bounds__(BLOCK)
     arg_extreme_columns(const __grid_constant__ struct arg_extreme k)
 {
+    KERNEL_BEGIN();
     __shared__ rank_key part[BLOCK];
     unsigned column = threadIdx.x % k.lanes, row = threadIdx.x / k.lanes, rows = BLOCK / k.lanes;
     for (unsigned task = blockIdx.x; task < k.tasks; task += gridDim.x) {
@@ -111,6 +113,7 @@ __global__ void __launch_bounds__(BLOCK)
 __global__ void __launch_bounds__(BLOCK)
     arg_extreme_join(const __grid_constant__ struct arg_extreme k)
 {
+    KERNEL_BEGIN();
     unsigned lane = threadIdx.x % WARP, step = gridDim.x * (BLOCK / WARP);
     for (unsigned line = blockIdx.x * (BLOCK / WARP) + threadIdx.x / WARP; line < k.lines;
          line += step) {

@@ -103,6 +103,7 @@ template <int columns, class element>
 __global__ void __launch_bounds__(BLOCK)
     attention_blocks(const __grid_constant__ struct attention a)
 {
+    KERNEL_BEGIN();
     __shared__ struct attention_memory<columns> m;
     const unsigned pitch = TEAM * columns + 1;
     unsigned head = blockIdx.y, batch = blockIdx.z, query0 = blockIdx.x * QUERIES;

@@ -26,6 +26,7 @@ template <int width, bool along, class element>
 __global__ void __launch_bounds__(BLOCK)
     batch_norm_groups(const __grid_constant__ struct batch_norm k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
         unsigned row = divide(g, k.by_plane), image = divide(row, k.by_channels);

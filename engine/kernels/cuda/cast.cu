@@ -77,6 +77,7 @@ static __device__ __forceinline__ void store(const struct cast &c, unsigned k, i
 /* AHEAD elements are read before the first is written: each alone moves few bytes. */
 __global__ void __launch_bounds__(BLOCK) cast_each(const __grid_constant__ struct cast c)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.count; k += AHEAD * step) {
         int64_t value[AHEAD];
@@ -93,6 +94,7 @@ __global__ void __launch_bounds__(BLOCK) cast_each(const __grid_constant__ struc
 template <int width>
 __global__ void __launch_bounds__(BLOCK) cast_floats(const __grid_constant__ struct cast c)
 {
+    KERNEL_BEGIN();
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.count; k += gridDim.x * BLOCK)
         group_store_as<width>(c.to, c.y, (size_t)k * width,
                               group_as<width>(c.from, c.x, (size_t)k * width));
@@ -114,6 +116,7 @@ f8_at(const struct float8 *x, struct group<4> r) {
 template <int width>
 __global__ void __launch_bounds__(BLOCK) cast_f8(const __grid_constant__ struct cast c)
 {
+    KERNEL_BEGIN();
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.count; k += gridDim.x * BLOCK) {
         group<width> r = {};
         r = f8_at((const struct float8 *)c.x + (size_t)k * width, r);

@@ -37,6 +37,7 @@ static __device__ __forceinline__ void join(int *parent, int from, int to)
 __global__ void __launch_bounds__(THREADS)
     components_images(const __grid_constant__ struct components k)
 {
+    KERNEL_BEGIN();
     size_t first = (size_t)blockIdx.x * (unsigned)k.nodes;
     int *parent = k.parents + first;
     const unsigned char *links = k.links + (size_t)blockIdx.x * (unsigned)k.count;

@@ -39,6 +39,7 @@ static __device__ __forceinline__ unsigned piece_of(const struct joined &k, unsi
 template <int width, bool last, class element>
 __global__ void __launch_bounds__(BLOCK) concat_norm_groups(const __grid_constant__ struct joined k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     const element *factor = (const element *)k.factor, *shift = (const element *)k.shift;
     for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {

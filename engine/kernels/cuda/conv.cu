@@ -102,6 +102,7 @@ static __device__ __forceinline__ void load_tiles(const struct convolution &c, u
 template <int each, class element>
 __global__ void __launch_bounds__(BLOCK) conv_tile(const __grid_constant__ struct convolution c)
 {
+    KERNEL_BEGIN();
     __shared__ struct tile_memory<each> m;
     struct tile_sums<each> sums = {
     };
@@ -127,6 +128,7 @@ __global__ void __launch_bounds__(BLOCK) conv_tile(const __grid_constant__ struc
 template <class element>
 __global__ void __launch_bounds__(BLOCK) conv_direct(const __grid_constant__ struct convolution c)
 {
+    KERNEL_BEGIN();
     unsigned all = c.groups * c.outputs;
     unsigned step = gridDim.x * BLOCK, count = c.rows * all;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < count; e += step) {

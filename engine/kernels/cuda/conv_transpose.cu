@@ -94,6 +94,7 @@ template <int width, class element>
 __global__ void __launch_bounds__(BLOCK)
     conv_transpose_gather(const __grid_constant__ struct transposed c)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < c.count; e += step) {
         struct position p = position_of<width>(c, e);

@@ -49,6 +49,7 @@ static __device__ __forceinline__ void copy_unit(const struct copy &c, unsigned 
 template <class T>
 __global__ void __launch_bounds__(BLOCK) copy_units(const __grid_constant__ struct copy c)
 {
+    KERNEL_BEGIN();
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.work; k += gridDim.x * BLOCK)
         copy_unit<T>(c, k);
 }
@@ -57,6 +58,7 @@ __global__ void __launch_bounds__(BLOCK) copy_units(const __grid_constant__ stru
 template <class word>
 __global__ void __launch_bounds__(BLOCK) copy_squares(const __grid_constant__ struct copy c)
 {
+    KERNEL_BEGIN();
     __shared__ unsigned square[SQUARE][SQUARE + 1];
     unsigned x = threadIdx.x % SQUARE, y = threadIdx.x / SQUARE;
     for (unsigned k = blockIdx.x; k < c.work; k += gridDim.x) {

@@ -32,6 +32,7 @@ static __device__ __forceinline__ unsigned compact(const struct ctc &k, const un
 
 __global__ void __launch_bounds__(BLOCK) ctc_sequences(const __grid_constant__ struct ctc k)
 {
+    KERNEL_BEGIN();
     unsigned i = blockIdx.x;
     unsigned *best = k.best + (size_t)i * k.steps;
     for (unsigned t = threadIdx.x / WARP; t < k.steps; t += BLOCK / WARP) {

@@ -23,6 +23,7 @@ static __device__ __forceinline__ void clear_lines(const struct decoder &k,
 template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_start(const __grid_constant__ struct decoder k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, count = k.layers * k.rows * k.hidden;
     clear_lines<element>(k, k.layers_left);
     clear_lines<element>(k, k.query_left);
@@ -49,6 +50,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_start(const __grid_constant__ s
 template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_words(const __grid_constant__ struct decoder k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, count = k.rows * k.hidden;
     const struct decoder_lines &l = k.layers_left;
     element *to = (element *)l.data;
@@ -104,6 +106,7 @@ static __device__ __forceinline__ void cell(const struct decoder &k, unsigned ro
 template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_cells(const __grid_constant__ struct decoder k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, count = k.rows * k.hidden;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
         unsigned row = i / k.hidden, u = i % k.hidden, width = DECODER_GATES * k.hidden;
@@ -146,6 +149,7 @@ static __device__ __forceinline__ void score_words(const struct decoder &k, unsi
 template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ struct decoder k)
 {
+    KERNEL_BEGIN();
     __shared__ float part[WARP];
     unsigned row = blockIdx.x, sentence = row / k.beams.beam;
     int64_t given = index_at(k.in[DECODER_LENGTHS], k.wide_lengths, sentence);
@@ -178,6 +182,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ 
 /* The best word of a part of the vocabulary: blockIdx.x is the row, blockIdx.y the part. */
 __global__ void __launch_bounds__(BLOCK) decoder_best(const __grid_constant__ struct beams b)
 {
+    KERNEL_BEGIN();
     __shared__ rank_key firsts[WARPS];
     unsigned warp = threadIdx.x / WARP;
     struct candidates c = beam_part(b);
@@ -199,6 +204,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_best(const __grid_constant__ st
 template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_accept(const __grid_constant__ struct beams b)
 {
+    KERNEL_BEGIN();
     unsigned row = blockIdx.x * BLOCK + threadIdx.x;
     if (row >= b.rows)
         return;

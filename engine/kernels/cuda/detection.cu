@@ -26,6 +26,7 @@ static const float no_score = -1; /* thresholds are not below 0 */
 
 __global__ void __launch_bounds__(BLOCK) detection_boxes(const __grid_constant__ struct detection k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, all = k.images * k.count;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < all; i += step) {
         const float *at = k.locations + (size_t)i * 4,
@@ -41,6 +42,7 @@ __global__ void __launch_bounds__(BLOCK) detection_boxes(const __grid_constant__
 /* Scores of what is kept. */
 __global__ void __launch_bounds__(BLOCK) detection_kept(const __grid_constant__ struct detection k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, all = k.images * k.labels * k.top_k;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < all; i += step) {
         unsigned line = i / k.top_k, image = line / k.labels, label = line % k.labels + 1;
@@ -67,6 +69,7 @@ static __device__ __forceinline__ void write_row(const struct detection &k, unsi
 
 __global__ void __launch_bounds__(BLOCK) detection_rows(const __grid_constant__ struct detection k)
 {
+    KERNEL_BEGIN();
     unsigned image = blockIdx.x, found = k.best_counts[image];
     const rank_key *best = k.best + (size_t)image * k.best_room;
     float *rows = k.rows + (size_t)image * k.keep * COLUMNS;

@@ -130,6 +130,7 @@ template <int width>
 __global__ void __launch_bounds__(BLOCK)
     elementwise_chain(const __grid_constant__ struct elementwise k)
 {
+    KERNEL_BEGIN();
     struct group<width> slots[SLOTS], last = {
     };
     for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += gridDim.x * BLOCK) {
@@ -158,6 +159,7 @@ template <int width>
 __global__ void __launch_bounds__(BLOCK)
     activate_values(const __grid_constant__ struct activation k)
 {
+    KERNEL_BEGIN();
     int64_t step = (int64_t)gridDim.x * BLOCK;
     for (int64_t g = (int64_t)blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
         struct group<width> r = group_as<width>(k.type, k.y, (size_t)g * width);

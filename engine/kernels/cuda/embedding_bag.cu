@@ -79,6 +79,7 @@ static __device__ __forceinline__ void add_rows(unsigned lanes, struct group<wid
 template <int width, class element>
 __global__ void __launch_bounds__(BLOCK) embedding_bags(const __grid_constant__ struct bags b)
 {
+    KERNEL_BEGIN();
     __shared__ float part[BLOCK * width];
     unsigned lane = threadIdx.x % b.lanes, row = threadIdx.x / b.lanes;
     for (unsigned task = blockIdx.x; task < b.tasks; task += gridDim.x) {
@@ -103,6 +104,7 @@ __global__ void __launch_bounds__(BLOCK) embedding_bags(const __grid_constant__ 
 template <class element>
 __global__ void __launch_bounds__(BLOCK) embedding_join(const __grid_constant__ struct bags b)
 {
+    KERNEL_BEGIN();
     __shared__ float part[WARP];
     for (unsigned k = blockIdx.x; k < b.work; k += gridDim.x) {
         float sum = 0;

@@ -15,6 +15,7 @@ struct gather {
 template <class T>
 __global__ void __launch_bounds__(BLOCK) gather_rows(const __grid_constant__ struct gather g)
 {
+    KERNEL_BEGIN();
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < g.work; k += gridDim.x * BLOCK) {
         unsigned row = divide(k, g.by_units), unit = k - row * g.by_units.d;
         unsigned outer = divide(row, g.by_rows);

@@ -34,6 +34,7 @@ template <class element>
 __global__ void __launch_bounds__(BLOCK)
     gather_each(const __grid_constant__ struct gather_elements k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step)
         ((element *)k.y)[e] = ((const element *)k.x)[place_of(k, e)];

@@ -30,6 +30,7 @@ static __device__ __forceinline__ size_t place_of(const struct gather_nd &k, uns
 template <class element>
 __global__ void __launch_bounds__(BLOCK) gather_rows(const __grid_constant__ struct gather_nd k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step)
         ((element *)k.y)[e] = ((const element *)k.x)[place_of(k, e)];

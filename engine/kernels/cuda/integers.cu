@@ -67,6 +67,7 @@ static __device__ __forceinline__ number combine(const struct integers &k, numbe
 template <class number, class word>
 __global__ void __launch_bounds__(BLOCK) integers_each(const __grid_constant__ struct integers k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {
         unsigned rest = e;

@@ -107,6 +107,7 @@ template <int width, int kept, class element>
 __global__ void __launch_bounds__(kept > KEPT_FEW ? (int)WIDE_BLOCK : (int)BLOCK)
     layernorm_kept(const __grid_constant__ struct layernorm k)
 {
+    KERNEL_BEGIN();
     __shared__ float part[WARP];
     struct line_team t = {threadIdx.x % k.lanes, k.lanes, part};
     unsigned each = blockDim.x / k.lanes, own = threadIdx.x / k.lanes;
@@ -150,6 +151,7 @@ template <int width, class element>
 __global__ void __launch_bounds__(LONG_BLOCK)
     layernorm_long(const __grid_constant__ struct layernorm k)
 {
+    KERNEL_BEGIN();
     __shared__ float part[WARP];
     struct line_team t = {threadIdx.x, blockDim.x, part};
     for (unsigned task = blockIdx.x; task < k.tasks; task += gridDim.x) {

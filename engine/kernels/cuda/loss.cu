@@ -32,6 +32,7 @@ static __device__ __forceinline__ float line_log_sum(const struct loss &k, const
 
 __global__ void __launch_bounds__(BLOCK) loss_lines(const __grid_constant__ struct loss k)
 {
+    KERNEL_BEGIN();
     unsigned lane = threadIdx.x % WARP, step = gridDim.x * (BLOCK / WARP), inner = k.by_inner.d;
     for (unsigned l = blockIdx.x * (BLOCK / WARP) + threadIdx.x / WARP; l < k.lines; l += step) {
         unsigned outer = divide(l, k.by_inner);
@@ -52,6 +53,7 @@ __global__ void __launch_bounds__(BLOCK) loss_lines(const __grid_constant__ stru
 
 __global__ void __launch_bounds__(BLOCK) loss_sum(const __grid_constant__ struct loss k)
 {
+    KERNEL_BEGIN();
     __shared__ float part[WARP];
     float sum = 0, total = 0;
     for (unsigned l = threadIdx.x; l < k.lines; l += BLOCK) {

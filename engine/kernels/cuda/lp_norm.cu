@@ -28,6 +28,7 @@ static __device__ __forceinline__ float length_of(const struct lp_norm &k, float
 template <class element>
 __global__ void __launch_bounds__(BLOCK) lp_norm_lines(const __grid_constant__ struct lp_norm k)
 {
+    KERNEL_BEGIN();
     __shared__ float part[WARP];
     struct line_team t = {threadIdx.x % k.lanes, k.lanes, part};
     struct line_range lines = team_lines(k.lanes);
@@ -46,6 +47,7 @@ __global__ void __launch_bounds__(BLOCK) lp_norm_lines(const __grid_constant__ s
 template <class element>
 __global__ void __launch_bounds__(BLOCK) lp_norm_columns(const __grid_constant__ struct lp_norm k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, inner = k.by_inner.d;
     for (unsigned l = blockIdx.x * BLOCK + threadIdx.x; l < k.lines; l += step) {
         unsigned outer = divide(l, k.by_inner);

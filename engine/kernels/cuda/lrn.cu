@@ -16,6 +16,7 @@ struct lrn {
 template <class element>
 __global__ void __launch_bounds__(BLOCK) lrn_elements(const __grid_constant__ struct lrn k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     int channels = (int)k.by_channels.d, along = (int)k.by_channel.d;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {

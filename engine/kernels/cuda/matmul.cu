@@ -50,6 +50,7 @@ static __device__ __forceinline__ void store(const struct product &p, int64_t c,
 template <int each, class factor, class element>
 __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ struct product p)
 {
+    KERNEL_BEGIN();
     __shared__ struct tile_memory<each> m;
     struct tile_sums<each> sums = {
     };

@@ -77,6 +77,7 @@ static __device__ __forceinline__ void multiply(const struct integer_tiles &m, i
 __global__ void __launch_bounds__(BLOCK)
     matmul_bytes(const __grid_constant__ struct integer_product k)
 {
+    KERNEL_BEGIN();
     __shared__ struct integer_tiles m;
     int sums[EACH][EACH] = {};
     const struct product &p = k.p;

@@ -81,6 +81,7 @@ template <class element, bool across, int each>
 __global__ void __launch_bounds__(BLOCK)
     matmul_tensor(const __grid_constant__ struct tensor_product k)
 {
+    KERNEL_BEGIN();
     __shared__ struct mma_stage<each> stages[MMA_STAGES];
     const struct product &p = k.p;
     const unsigned depth = MMA_LINE_BYTES / sizeof(element);

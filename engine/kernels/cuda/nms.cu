@@ -19,6 +19,7 @@ struct nms {
 
 __global__ void __launch_bounds__(BLOCK) nms_corners(const __grid_constant__ struct nms k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < k.all; i += step) {
         const float *at = k.boxes + (size_t)i * 4;
@@ -32,6 +33,7 @@ __global__ void __launch_bounds__(BLOCK) nms_corners(const __grid_constant__ str
  * after the last. */
 __global__ void __launch_bounds__(BLOCK) nms_rows(const __grid_constant__ struct nms k)
 {
+    KERNEL_BEGIN();
     __shared__ unsigned before, all;
     unsigned line = blockIdx.x, t = blockIdx.y * BLOCK + threadIdx.x, each = gridDim.y * BLOCK;
     if (threadIdx.x == 0)

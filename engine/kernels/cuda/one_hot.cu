@@ -24,6 +24,7 @@ static __device__ __forceinline__ unsigned slot_of(const struct one_hot &k, unsi
 template <class element>
 __global__ void __launch_bounds__(BLOCK) one_hot_elements(const __grid_constant__ struct one_hot k)
 {
+    KERNEL_BEGIN();
     const element *values = (const element *)k.values;
     element off = values[0], on = values[1];
     unsigned step = gridDim.x * BLOCK;

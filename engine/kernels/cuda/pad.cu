@@ -33,6 +33,7 @@ static __device__ __forceinline__ int64_t source_of(const struct pad &k, unsigne
 template <class element>
 __global__ void __launch_bounds__(BLOCK) pad_elements(const __grid_constant__ struct pad k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     element value = k.value ? *(const element *)k.value : (element)k.bits;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {

@@ -91,6 +91,7 @@ static __device__ __forceinline__ float pool_value(const struct pool_window &p, 
 template <class element>
 __global__ void __launch_bounds__(BLOCK) pool_each(const __grid_constant__ struct pool_window p)
 {
+    KERNEL_BEGIN();
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < p.count; k += gridDim.x * BLOCK)
         float_put((element *)p.y + k, pool_value<element>(p, k));
 }

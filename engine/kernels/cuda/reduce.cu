@@ -121,6 +121,7 @@ static __device__ __forceinline__ void store(const struct reduction &r, unsigned
 template <int width, class element>
 __global__ void __launch_bounds__(BLOCK) reduce_rows(const __grid_constant__ struct reduction r)
 {
+    KERNEL_BEGIN();
     __shared__ float part[BLOCK / WARP];
     unsigned each = BLOCK / r.lanes, lane = threadIdx.x % r.lanes, own = threadIdx.x / r.lanes;
     for (unsigned base = blockIdx.x * each; base < r.tasks; base += gridDim.x * each) {
@@ -213,6 +214,7 @@ static __device__ __forceinline__ void store_columns(const struct reduction &r, 
 template <int width, class element>
 __global__ void __launch_bounds__(BLOCK) reduce_columns(const __grid_constant__ struct reduction r)
 {
+    KERNEL_BEGIN();
     __shared__ float part[BLOCK * width];
     unsigned column = threadIdx.x % r.lanes, row = threadIdx.x / r.lanes;
     for (unsigned task = blockIdx.x; task < r.tasks; task += gridDim.x) {
@@ -242,6 +244,7 @@ struct joining {
 template <class element>
 __global__ void __launch_bounds__(BLOCK) reduce_join(const __grid_constant__ struct joining j)
 {
+    KERNEL_BEGIN();
     __shared__ float part[BLOCK / WARP];
     const struct reduction &r = j.r;
     unsigned each = BLOCK / j.lanes, lane = threadIdx.x % j.lanes, own = threadIdx.x / j.lanes;

@@ -54,6 +54,7 @@ static __device__ __forceinline__ float blend(const struct resizing &k, const el
 template <class element>
 __global__ void __launch_bounds__(BLOCK) resize_elements(const __grid_constant__ struct resizing k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {
         const struct taps *t[AXES_MAX] = {};

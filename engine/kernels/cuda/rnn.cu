@@ -44,6 +44,7 @@ static __device__ __forceinline__ void load_tiles(const struct rnn &k, unsigned 
 template <class element>
 __global__ void __launch_bounds__(BLOCK) rnn_project(const __grid_constant__ struct rnn k)
 {
+    KERNEL_BEGIN();
     __shared__ struct tile_memory<EACH> m;
     struct tile_sums<EACH> sums = {
     };
@@ -70,6 +71,7 @@ __global__ void __launch_bounds__(BLOCK) rnn_project(const __grid_constant__ str
 template <class element>
 __global__ void __launch_bounds__(BLOCK) rnn_start(const __grid_constant__ struct rnn k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, count = k.directions * k.batch * k.hidden;
     const element *h = (const element *)k.initial_h, *c = (const element *)k.initial_c;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
@@ -81,6 +83,7 @@ __global__ void __launch_bounds__(BLOCK) rnn_start(const __grid_constant__ struc
 template <class element>
 __global__ void __launch_bounds__(BLOCK) rnn_finish(const __grid_constant__ struct rnn k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, count = k.directions * k.batch * k.hidden;
     element *h = (element *)k.last_h, *c = (element *)k.last_c;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
@@ -155,24 +158,28 @@ static __device__ __forceinline__ void step_of(const struct rnn &k, unsigned fir
 template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) rnn_step_lstm(const __grid_constant__ struct rnn k)
 {
+    KERNEL_BEGIN();
     step_of<SUMS_LSTM, rows, element>(k, 0);
 }
 
 template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) rnn_step_linear(const __grid_constant__ struct rnn k)
 {
+    KERNEL_BEGIN();
     step_of<SUMS_LINEAR, rows, element>(k, 0);
 }
 
 template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) rnn_step_gates(const __grid_constant__ struct rnn k)
 {
+    KERNEL_BEGIN();
     step_of<SUMS_GATES, rows, element>(k, 0);
 }
 
 template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) rnn_step_candidate(const __grid_constant__ struct rnn k)
 {
+    KERNEL_BEGIN();
     step_of<SUMS_CANDIDATE, rows, element>(k, k.gates - 1);
 }
 

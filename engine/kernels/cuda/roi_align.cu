@@ -124,6 +124,7 @@ static __device__ __forceinline__ float corner(const struct roi_align &k, unsign
 template <class element>
 __global__ void __launch_bounds__(BLOCK) roi_align_bins(const __grid_constant__ struct roi_align k)
 {
+    KERNEL_BEGIN();
     element *y = (element *)k.y;
     unsigned step = gridDim.x * BLOCK, channels = k.channels.d;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {

@@ -50,6 +50,7 @@ static __device__ __forceinline__ float corner(const struct roi_pool &k, unsigne
 template <class element>
 __global__ void __launch_bounds__(BLOCK) roi_pool_bins(const __grid_constant__ struct roi_pool k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {
         unsigned line = divide(e, k.out_w), column = e - line * k.out_w.d;

@@ -138,6 +138,7 @@ static __device__ __forceinline__ void update_wide(const struct scatter &k, unsi
 template <class word>
 __global__ void __launch_bounds__(BLOCK) scatter_copy(const __grid_constant__ struct scatter k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.size_x; e += step)
         ((word *)k.y)[e] = ((const word *)k.x)[e];
@@ -146,6 +147,7 @@ __global__ void __launch_bounds__(BLOCK) scatter_copy(const __grid_constant__ st
 template <class element>
 __global__ void __launch_bounds__(BLOCK) scatter_widen(const __grid_constant__ struct scatter k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.size_x; e += step)
         ((float *)k.y)[e] = float_at((const element *)k.x + e);
@@ -154,6 +156,7 @@ __global__ void __launch_bounds__(BLOCK) scatter_widen(const __grid_constant__ s
 template <class element>
 __global__ void __launch_bounds__(BLOCK) scatter_round(const __grid_constant__ struct scatter k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.size_x; e += step)
         float_put((element *)k.rounded + e, ((const float *)k.y)[e]);
@@ -161,6 +164,7 @@ __global__ void __launch_bounds__(BLOCK) scatter_round(const __grid_constant__ s
 
 __global__ void __launch_bounds__(BLOCK) scatter_updates(const __grid_constant__ struct scatter k)
 {
+    KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, to;
     bool is_wide = k.dtype == DTYPE_I64;
     bool is_half = (k.dtype == DTYPE_F16 || k.dtype == DTYPE_BF16) && k.reduction == REDUCE_NONE;

@@ -124,6 +124,7 @@ static __device__ __forceinline__ int list_labels(const volatile int *occurs, in
 
 __global__ void __launch_bounds__(THREADS) segments_images(const __grid_constant__ struct merge k)
 {
+    KERNEL_BEGIN();
     __shared__ int found;
     const int64_t *labels = k.labels + (size_t)blockIdx.x * (unsigned)k.n;
     const float *segments = k.segments + (size_t)blockIdx.x * (unsigned)k.n * FIELDS;

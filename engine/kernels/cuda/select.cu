@@ -72,6 +72,7 @@ template <class T> static __device__ __forceinline__ bool holds(int what, T a, T
 template <class T>
 __global__ void __launch_bounds__(BLOCK) compare_each(const __grid_constant__ struct select s)
 {
+    KERNEL_BEGIN();
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < s.count; k += gridDim.x * BLOCK) {
         struct places p = places_of(s, k);
         T a = ((const T *)s.in[0])[p.at[0]], b = a;
@@ -84,6 +85,7 @@ __global__ void __launch_bounds__(BLOCK) compare_each(const __grid_constant__ st
 template <class T>
 __global__ void __launch_bounds__(BLOCK) where_each(const __grid_constant__ struct select s)
 {
+    KERNEL_BEGIN();
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < s.count; k += gridDim.x * BLOCK) {
         struct places p = places_of(s, k);
         bool yes = ((const uint8_t *)s.in[0])[p.at[0]] != 0;

@@ -172,6 +172,7 @@ template <int width, int kept, class element>
 __global__ void __launch_bounds__(kept > KEPT_FEW ? (int)WIDE_BLOCK : (int)BLOCK)
     softmax_kept(const __grid_constant__ struct softmax k)
 {
+    KERNEL_BEGIN();
     __shared__ float part[WARP];
     struct line_team t = {threadIdx.x % k.lanes, k.lanes, part};
     unsigned each = blockDim.x / k.lanes, own = threadIdx.x / k.lanes;
@@ -213,6 +214,7 @@ static __device__ __forceinline__ struct pair pair_of_line(const element *x, uns
 template <int width, class element>
 __global__ void __launch_bounds__(LONG_BLOCK) softmax_long(const __grid_constant__ struct softmax k)
 {
+    KERNEL_BEGIN();
     __shared__ float part[WARP];
     struct line_team t = {threadIdx.x, blockDim.x, part};
     for (unsigned task = blockIdx.x; task < k.tasks; task += gridDim.x) {
@@ -301,6 +303,7 @@ static __device__ __forceinline__ void write_columns(const struct softmax &k, si
 template <int width, class element>
 __global__ void __launch_bounds__(BLOCK) softmax_columns(const __grid_constant__ struct softmax k)
 {
+    KERNEL_BEGIN();
     __shared__ float memory[2 * BLOCK * width];
     unsigned column = threadIdx.x % k.lanes, row = threadIdx.x / k.lanes, rows = BLOCK / k.lanes;
     for (unsigned task = blockIdx.x; task < k.tasks; task += gridDim.x) {

@@ -45,6 +45,7 @@ sum_entries(const struct spmm &k, unsigned first, unsigned last, unsigned column
 template <int width, class element>
 __global__ void __launch_bounds__(BLOCK) spmm_rows(const __grid_constant__ struct spmm k)
 {
+    KERNEL_BEGIN();
     unsigned lane = threadIdx.x % WARP, part = lane / k.lanes;
     unsigned step = gridDim.x * (BLOCK / WARP);
     for (unsigned row = blockIdx.x * (BLOCK / WARP) + threadIdx.x / WARP; row < k.rows;

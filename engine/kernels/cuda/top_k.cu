@@ -34,6 +34,7 @@ static __device__ __forceinline__ void write_best(const struct top_k &t, unsigne
 
 __global__ void __launch_bounds__(RANK_THREADS) top_k_lines(const __grid_constant__ struct top_k t)
 {
+    KERNEL_BEGIN();
     __shared__ rank_key few[RANK_SHARED];
     __shared__ struct rank_memory memory;
     rank_key *keys = t.keys ? t.keys + (size_t)blockIdx.x * t.room : few;
@@ -48,6 +49,7 @@ __global__ void __launch_bounds__(RANK_THREADS) top_k_lines(const __grid_constan
 /* Lines are ranked in t.keys, each has at least k elements. */
 __global__ void __launch_bounds__(BLOCK) top_k_write(const __grid_constant__ struct top_k t)
 {
+    KERNEL_BEGIN();
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < t.k; i += gridDim.x * BLOCK)
         write_best(t, blockIdx.y, i, t.keys[(size_t)blockIdx.y * t.room + i]);
 }

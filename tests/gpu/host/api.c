@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A CUDA runtime without a GPU: the functions of lib/api.h over ordinary memory. Streams do their
- * work at once; a capture keeps a list of it. Memory of the device can be touched during copies and
- * kernels only: elsewhere it is protected, so that a host that follows a device's pointer dies.
+ * work at once; a capture keeps a list of it, and what of it must come before what: a replay does
+ * the latest first of all that may be next, so that an order that is not said is not kept. Memory
+ * of the device can be touched during copies and kernels only: elsewhere it is protected, so that a
+ * host that follows a device's pointer dies.
  *
  * The environment says what kind of machine it is: RIDGE_HOST_GPUS (default 2, 0: none),
  * RIDGE_HOST_DRIVER (13000; 0: no driver; 12020: too old), RIDGE_HOST_COUNT, the error of counting
@@ -11,8 +13,10 @@
  * programs cannot script by api_fail() and api_dry() it says, too: RIDGE_HOST_FAIL="CALL:N" makes a
  * call fail from its N-th use on, for good, RIDGE_HOST_LOSE="CALL:N:ERROR" (719 without one) makes
  * every call for the device fail from there on, as after a kernel that crashed, RIDGE_HOST_DRY=1
- * leaves kernels, copies and fills undone. How long replays last: played.c. */
+ * leaves kernels, copies and fills undone, RIDGE_HOST_DRY=roofs the loops of roofs alone. How long
+ * replays last: played.c. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,25 +38,31 @@ enum {
     TOO_LARGE = 701,
     STREAM_CAPTURING = 900,
     CAPTURE_INVALIDATED = 901,
+    CAPTURE_UNJOINED = 904,
     ALIGN = 256
 };
-enum { COMMANDS_MAX = 4096 };
+enum { COMMANDS_MAX = 4096, STREAMS_MAX = 16, NOBODY = -1 };
 
 struct command {
-    enum { DO_LAUNCH, DO_COPY, DO_SET, DO_RECORD } what;
+    enum { DO_LAUNCH, DO_COPY, DO_SET, DO_RECORD, DO_NOTHING } what;
     const struct host_kernel *kernel;
     api_work *work; /* not NULL: that instead, on `to` */
     struct host_index grid, block;
     void *argument; /* owned */
     size_t bytes;   /* of shared memory, or of the copy */
+    bool early;     /* a launch that need not wait for those before it */
     void *to;
     const void *from;
     int byte;
+    int after[2]; /* commands of the capture before it: of its stream, and of one it follows */
 };
 
 struct graph {
     long serial; /* of its capture, from 1 */
     int count;
+    bool forks;
+    struct stream *streams[STREAMS_MAX]; /* those it is made of, the one it began with first */
+    int stream_count;
     struct command commands[COMMANDS_MAX];
 };
 
@@ -61,11 +71,19 @@ struct stream {
     struct command *queue; /* owned: work that is not done yet, and what waits for it */
     int queued, room;
     bool spoiled; /* the capture, by a call that waits */
+    int last;     /* command of the capture; NOBODY */
+};
+
+struct event {
+    uint64_t ns;
+    long serial; /* of the capture in which it was marked; 0: of none */
+    int last;    /* command of its stream then */
 };
 
 static struct {
     long captures;
-    long live; /* streams, events, graphs, pinned memory */
+    struct graph *capture; /* that is being made */
+    long live;             /* streams, events, graphs, pinned memory */
     int dry;
     double command_ns, now_ns; /* of the made clock; command_ns 0: the real one counts */
 } h;
@@ -207,25 +225,45 @@ static int free_host(void *memory)
 
 /* ---- streams ---- */
 
-static void record(uint64_t *event)
+static void record(struct event *event)
 {
     uint64_t busy_ns = script_busy_until();
-    *event = h.command_ns > 0 ? (uint64_t)h.now_ns : busy_ns ? busy_ns : clock_now_ns();
+    event->ns = h.command_ns > 0 ? (uint64_t)h.now_ns : busy_ns ? busy_ns : clock_now_ns();
+}
+
+/* Roofs are the only kernels that are not launched early. */
+static bool is_dry(const struct command *c)
+{
+    const char *text = getenv("RIDGE_HOST_DRY");
+    bool roofs = text && strcmp(text, "roofs") == 0;
+    return h.dry || (text && (!roofs || (c->what == DO_LAUNCH && !c->early)));
+}
+
+/* Whoever is launched early and does not wait reads what is not there yet. */
+static void check_begun(const struct command *c)
+{
+    long threads = (long)c->grid.x * c->grid.y * c->grid.z * c->block.x * c->block.y * c->block.z;
+    if (!c->early || host_begun() == threads)
+        return;
+    fprintf(stderr, "a kernel is launched early, and %ld of %ld threads begin by KERNEL_BEGIN\n",
+            host_begun(), threads);
+    abort();
 }
 
 static void run_command(const struct command *c)
 {
-    if (c->what == DO_RECORD) {
+    if (c->what == DO_RECORD)
         record(c->to);
+    if (c->what == DO_RECORD || c->what == DO_NOTHING)
         return;
-    }
     h.now_ns += h.command_ns;
-    if (h.dry || getenv("RIDGE_HOST_DRY"))
+    if (is_dry(c))
         return;
     memory_open();
     if (c->what == DO_LAUNCH) {
         void *arguments[] = {c->argument};
         host_grid_run(c->kernel, c->grid, c->block, arguments, c->bytes);
+        check_begun(c);
     } else if (c->what == DO_COPY) {
         memcpy(c->to, c->from, c->bytes);
     } else {
@@ -283,7 +321,11 @@ static int submit(const struct command *c, struct stream *stream)
             free(c->argument);
             return INVALID;
         }
-        stream->capture->commands[stream->capture->count++] = *c;
+        struct command *kept = &stream->capture->commands[stream->capture->count];
+        *kept = *c;
+        kept->after[0] = stream->last;
+        kept->after[1] = c->what == DO_NOTHING ? c->after[1] : NOBODY;
+        stream->last = stream->capture->count++;
         return CUDA_DONE;
     }
     if (stream && (stream->queued || c->work))
@@ -388,7 +430,7 @@ static int set(void *memory, int byte, size_t bytes, void *stream)
 }
 
 static int launch(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
-                  void **arguments, size_t shared_bytes, void *stream)
+                  void **arguments, size_t shared_bytes, bool early, void *stream)
 {
     SCRIPT("launch");
     const struct host_kernel *k = kernel;
@@ -405,7 +447,8 @@ static int launch(const void *kernel, struct cuda_grid grid, struct cuda_grid bl
                                     .grid = {grid.x, grid.y, grid.z},
                                     .block = {block.x, block.y, block.z},
                                     .argument = argument,
-                                    .bytes = shared_bytes},
+                                    .bytes = shared_bytes,
+                                    .early = early},
                   stream);
 }
 
@@ -421,7 +464,7 @@ static int allow_shared(const void *kernel, size_t bytes)
 static int event_create(void **event)
 {
     SCRIPT("event_create");
-    *event = calloc(1, sizeof(uint64_t));
+    *event = calloc(1, sizeof(struct event));
     h.live++;
     return CUDA_DONE;
 }
@@ -443,8 +486,43 @@ static int event_record(void *event, void *stream)
 static int event_elapsed(float *ms, void *from, void *to)
 {
     SCRIPT("event_elapsed");
-    *ms = (float)(*(uint64_t *)to - *(uint64_t *)from) * 1e-6f;
+    *ms = (float)(((struct event *)to)->ns - ((struct event *)from)->ns) * 1e-6f;
     return CUDA_DONE;
+}
+
+static int event_mark(void *event, void *stream)
+{
+    SCRIPT("event_mark");
+    struct event *e = event;
+    const struct stream *s = stream;
+    e->serial = is_capturing(s) ? s->capture->serial : 0;
+    e->last = e->serial ? s->last : NOBODY;
+    if (!e->serial)
+        record(e);
+    return CUDA_DONE;
+}
+
+/* A stream that follows one that is captured is captured with it. */
+static int stream_follow(void *stream, void *event)
+{
+    SCRIPT("stream_follow");
+    struct stream *s = stream;
+    const struct event *e = event;
+    struct graph *g = h.capture;
+    if (!e->serial)
+        return CUDA_DONE; /* what it stands for is done */
+    if (!g || g->serial != e->serial || (s->capture && s->capture != g))
+        return INVALID;
+    if (!s->capture) {
+        if (g->stream_count == STREAMS_MAX)
+            return INVALID;
+        g->streams[g->stream_count++] = s;
+        g->forks = true;
+        s->capture = g;
+        s->last = NOBODY;
+    }
+    const struct command command = {.what = DO_NOTHING, .after = {NOBODY, e->last}};
+    return submit(&command, s);
 }
 
 /* ---- capture ---- */
@@ -455,6 +533,9 @@ static int capture_begin(void *stream)
     struct stream *s = stream;
     s->capture = calloc(1, sizeof(*s->capture));
     s->capture->serial = ++h.captures;
+    s->capture->streams[s->capture->stream_count++] = s;
+    s->last = NOBODY;
+    h.capture = s->capture;
     h.live++;
     return CUDA_DONE;
 }
@@ -469,12 +550,39 @@ static int graph_destroy(void *graph)
     SCRIPT_LATE("graph_destroy");
 }
 
+/* Whether the last command of the stream it began with comes after all others. */
+static bool is_joined(const struct graph *g)
+{
+    static bool before[COMMANDS_MAX];
+    memset(before, 0, sizeof(before));
+    if (g->streams[0]->last != NOBODY)
+        before[g->streams[0]->last] = true;
+    for (int k = g->count - 1; k >= 0; k--) {
+        for (int a = 0; a < 2 && before[k]; a++)
+            if (g->commands[k].after[a] != NOBODY)
+                before[g->commands[k].after[a]] = true;
+        if (!before[k])
+            return false;
+    }
+    return true;
+}
+
 static int capture_end(void *stream, void **graph)
 {
     struct stream *s = stream;
     int error = scripted("capture_end");
     if (error == CUDA_DONE && s->spoiled)
         error = CAPTURE_INVALIDATED;
+    if (error == CUDA_DONE && !is_joined(s->capture))
+        error = CAPTURE_UNJOINED;
+    for (int k = 1; k < s->capture->stream_count; k++) {
+        struct stream *other = s->capture->streams[k];
+        if (error == CUDA_DONE && other->spoiled)
+            error = CAPTURE_INVALIDATED;
+        other->spoiled = false;
+        other->capture = NULL;
+    }
+    h.capture = NULL;
     s->spoiled = false;
     *graph = s->capture;
     s->capture = NULL;
@@ -527,6 +635,32 @@ static int graph_instantiate(void **exec, void *graph)
     return CUDA_DONE;
 }
 
+/* By the made clock what needs nobody runs beside the others. */
+static void run_forked(const struct graph *g)
+{
+    static double end_ns[COMMANDS_MAX];
+    static bool done[COMMANDS_MAX];
+    double begin = h.now_ns, end = begin;
+    memset(done, 0, sizeof(done));
+    for (int left = g->count; left > 0; left--) {
+        int next = g->count - 1;
+        for (bool ready = false; !ready; next -= !ready) {
+            const int *after = g->commands[next].after;
+            ready = !done[next] && (after[0] == NOBODY || done[after[0]]) &&
+                    (after[1] == NOBODY || done[after[1]]);
+        }
+        h.now_ns = begin;
+        for (int a = 0; a < 2; a++)
+            if (g->commands[next].after[a] != NOBODY)
+                h.now_ns = fmax(h.now_ns, end_ns[g->commands[next].after[a]]);
+        run_command(&g->commands[next]);
+        done[next] = true;
+        end_ns[next] = h.now_ns;
+        end = fmax(end, h.now_ns);
+    }
+    h.now_ns = end;
+}
+
 static int graph_launch(void *exec, void *stream)
 {
     SCRIPT("graph_launch");
@@ -534,8 +668,10 @@ static int graph_launch(void *exec, void *stream)
     if (!pump(stream) || has_work(g))
         return launch_queued(g, stream);
     uint64_t begin = played_begin();
-    for (int k = 0; k < g->count; k++)
+    for (int k = 0; k < g->count && !g->forks; k++)
         run_command(&g->commands[k]);
+    if (g->forks)
+        run_forked(g);
     played_end(begin, g->count, g->serial);
     script_launched();
     return CUDA_DONE;
@@ -568,6 +704,8 @@ const struct cuda_api cuda_api = {
     .event_destroy = event_destroy,
     .event_record = event_record,
     .event_elapsed = event_elapsed,
+    .event_mark = event_mark,
+    .stream_follow = stream_follow,
     .capture_begin = capture_begin,
     .capture_end = capture_end,
     .graph_instantiate = graph_instantiate,

@@ -34,6 +34,9 @@
 #define blockDim  (host_grid_now().block_size)
 #define gridDim   (host_grid_now().grid_size)
 
+/* Counted: a kernel that may be launched early must have it in every thread. */
+#define KERNEL_BEGIN() host_begin()
+
 /* Memory that the launch sizes. */
 #define SHARED_MEMORY(type, name) type *name = (type *)host_grid_now().shared
 

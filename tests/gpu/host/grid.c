@@ -42,6 +42,7 @@ static struct {
     ucontext_t home;
     uint64_t exchange[2][THREADS_MAX];
     double counted;
+    long begun;
 } g = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 double host_counted(void)
@@ -52,6 +53,16 @@ double host_counted(void)
 void host_count(double n)
 {
     g.counted += n;
+}
+
+long host_begun(void)
+{
+    return g.begun;
+}
+
+void host_begin(void)
+{
+    g.begun++;
 }
 
 static void die(const char *what)
@@ -193,6 +204,7 @@ void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
     prepare(block, shared_bytes);
     g.launch++;
     g.block = 0;
+    g.begun = 0;
     watch_begin(g.shared, SHARED_MAX);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)

@@ -35,11 +35,13 @@ void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
                    struct host_index block, void **arguments, size_t shared_bytes);
 
 double host_counted(void); /* of host_count, in all */
+long host_begun(void);     /* threads of the latest launch that said they begin */
 struct watch_moment host_moment(void);
 
 /* ---- for the kernels ---- */
 
 void host_count(double n);
+void host_begin(void);
 
 struct host_grid host_grid_now(void);
 struct host_index host_thread_index(void);

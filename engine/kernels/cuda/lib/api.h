@@ -9,6 +9,7 @@
 #ifndef ENGINE_KERNELS_CUDA_LIB_API_H
 #define ENGINE_KERNELS_CUDA_LIB_API_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Of cudaError_t: those that are distinguished. */
@@ -76,6 +77,9 @@ struct cuda_api {
     int (*event_destroy)(void *event);
     int (*event_record)(void *event, void *stream); /* in a capture: by each of its replays */
     int (*event_elapsed)(float *ms, void *from, void *to);
+    /* Order between streams; in a capture it becomes the graph's. */
+    int (*event_mark)(void *event, void *stream);
+    int (*stream_follow)(void *stream, void *event);
 
     int (*capture_begin)(void *stream);
     int (*capture_end)(void *stream, void **graph);
@@ -84,8 +88,10 @@ struct cuda_api {
     int (*graph_exec_destroy)(void *exec);
     int (*graph_destroy)(void *graph);
 
+    /* early: the kernel itself waits for those ahead of it, where it is launched before they end;
+     * devices before sm_90 launch it after them. */
     int (*launch)(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
-                  void **arguments, size_t shared_bytes, void *stream);
+                  void **arguments, size_t shared_bytes, bool early, void *stream);
     /* Lets blocks of the kernel ask for so much shared memory (more than 48 KiB). */
     int (*allow_shared)(const void *kernel, size_t bytes);
 

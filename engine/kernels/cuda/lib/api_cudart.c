@@ -176,6 +176,16 @@ static int event_record(void *event, void *stream)
         event, stream, captured ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
+static int event_mark(void *event, void *stream)
+{
+    return reported(cudaEventRecord(event, stream));
+}
+
+static int stream_follow(void *stream, void *event)
+{
+    return reported(cudaStreamWaitEvent(stream, event, 0));
+}
+
 static int event_elapsed(float *ms, void *from, void *to)
 {
     return reported(cudaEventElapsedTime(ms, from, to));
@@ -212,12 +222,27 @@ static int graph_destroy(void *graph)
     return reported(cudaGraphDestroy(graph));
 }
 
-static int launch(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
-                  void **arguments, size_t shared_bytes, void *stream)
+static bool launches_early(void)
 {
-    return reported(cudaLaunchKernel(kernel, (dim3){grid.x, grid.y, grid.z},
-                                     (dim3){block.x, block.y, block.z}, arguments, shared_bytes,
-                                     stream));
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
+               cudaSuccess &&
+           major >= 9;
+}
+
+static int launch(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
+                  void **arguments, size_t shared_bytes, bool early, void *stream)
+{
+    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                     .val.programmaticStreamSerializationAllowed = 1};
+    cudaLaunchConfig_t config = {.gridDim = {grid.x, grid.y, grid.z},
+                                 .blockDim = {block.x, block.y, block.z},
+                                 .dynamicSmemBytes = shared_bytes,
+                                 .stream = stream,
+                                 .attrs = &attribute,
+                                 .numAttrs = early && launches_early()};
+    return reported(cudaLaunchKernelExC(&config, kernel, arguments));
 }
 
 static int allow_shared(const void *kernel, size_t bytes)
@@ -257,6 +282,8 @@ const struct cuda_api cuda_api = {
     .event_destroy = event_destroy,
     .event_record = event_record,
     .event_elapsed = event_elapsed,
+    .event_mark = event_mark,
+    .stream_follow = stream_follow,
     .capture_begin = capture_begin,
     .capture_end = capture_end,
     .graph_instantiate = graph_instantiate,

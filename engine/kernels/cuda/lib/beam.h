@@ -69,6 +69,7 @@ static __device__ __forceinline__ struct candidates beam_part(const struct beams
 /* Keys name words of the whole vocabulary. */
 __global__ void __launch_bounds__(BLOCK) beam_words(const __grid_constant__ struct beams b)
 {
+    KERNEL_BEGIN();
     __shared__ float part[WARP];
     __shared__ rank_key keys[BEAM_ROOM];
     __shared__ struct rank_memory memory;
@@ -97,6 +98,7 @@ __global__ void __launch_bounds__(BLOCK) beam_words(const __grid_constant__ stru
 /* What the parts of a row have found. */
 __global__ void __launch_bounds__(BLOCK) beam_merge(const __grid_constant__ struct beams b)
 {
+    KERNEL_BEGIN();
     __shared__ rank_key keys[BEAM_KEYS];
     unsigned row = blockIdx.x, count = b.beam + 1, all = b.parts * count, size = 1;
     if (b.finished[row])
@@ -147,6 +149,7 @@ static __device__ __forceinline__ struct beam_offer beam_offer_at(const struct b
 
 __global__ void __launch_bounds__(BLOCK) beam_pick(const __grid_constant__ struct beams b)
 {
+    KERNEL_BEGIN();
     __shared__ double scores[BEAM_OFFERS_MAX];
     __shared__ int places[BEAM_OFFERS_MAX]; /* of equal scores the lower row, then the lower word */
     __shared__ unsigned picks[DECODER_BEAM_MAX];
@@ -188,6 +191,7 @@ __global__ void __launch_bounds__(BLOCK) beam_pick(const __grid_constant__ struc
 template <class element>
 __global__ void __launch_bounds__(BLOCK) beam_collect(const __grid_constant__ struct beams b)
 {
+    KERNEL_BEGIN();
     unsigned row = blockIdx.x * BLOCK + threadIdx.x, from = row;
     if (row >= b.rows)
         return;

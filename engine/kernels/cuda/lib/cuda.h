@@ -31,6 +31,7 @@ struct cuda_launch {
     struct cuda_grid grid, block;
     size_t shared_bytes;
     void *argument;
+    bool early; /* may be launched before those ahead of it in the stream have ended */
 };
 
 /* Puts it into args->stream, if its grid has blocks; a refusal goes to args->err, unless an earlier

@@ -121,6 +121,7 @@ template <class element>
 __global__ void __launch_bounds__(BLOCK)
     decoder_tensor(const __grid_constant__ struct decoder_product k)
 {
+    KERNEL_BEGIN();
     const int each = DECODER_EACH;
     __shared__ struct mma_stage<each> stages[MMA_STAGES];
     const unsigned per_stage = MMA_LINE_BYTES / sizeof(element);

@@ -52,6 +52,7 @@ add_range(const struct skinny_place &p, const struct decoder_range &r, const lef
 template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) decoder_layer(const __grid_constant__ struct decoder k)
 {
+    KERNEL_BEGIN();
     struct skinny_sums<DECODER_GATES, rows> sums = {
     };
     struct skinny_place p = skinny_place_of(k.row_warps, rows);
@@ -108,6 +109,7 @@ static __device__ __forceinline__ void product(const struct decoder &k, const fl
 template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) decoder_query(const __grid_constant__ struct decoder k)
 {
+    KERNEL_BEGIN();
     product<rows>(k, k.h[~k.step & 1], input<element>(k, DECODER_QUERY), k.parts, k.attention,
                   k.query_splits);
 }
@@ -115,6 +117,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_query(const __grid_constant__ s
 template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) decoder_logits(const __grid_constant__ struct decoder k)
 {
+    KERNEL_BEGIN();
     product<rows>(k, k.out[k.layers & 1], input<element>(k, DECODER_OUTPUT), k.logits, k.vocabulary,
                   1);
 }

@@ -293,6 +293,18 @@ static enum status event_record(const struct device *device, void *event, void *
     return cuda_check(cuda_api.event_record(event, stream), "recording an event", err);
 }
 
+static enum status mark(const struct device *device, void *event, void *stream, struct error *err)
+{
+    TRY(check_there(device, err));
+    return cuda_check(cuda_api.event_mark(event, stream), "marking a place of a stream", err);
+}
+
+static enum status follow(const struct device *device, void *stream, void *event, struct error *err)
+{
+    TRY(check_there(device, err));
+    return cuda_check(cuda_api.stream_follow(stream, event), "ordering two streams", err);
+}
+
 static enum status event_elapsed(const struct device *device, void *from, void *to, double *ns,
                                  struct error *err)
 {
@@ -351,14 +363,21 @@ static void forget_graph(const struct device *device, struct device_graph *graph
 
 /* ---- launching ---- */
 
+/* RIDGE_LAUNCH_EARLY=0: kernels follow each other as a stream has it. */
+static bool may_be_early(void)
+{
+    const char *text = getenv("RIDGE_LAUNCH_EARLY");
+    return !text || strcmp(text, "0") != 0;
+}
+
 void cuda_launch(const struct cuda_launch *l, const struct kernel_args *args)
 {
     char what[MESSAGE];
     void *arguments[] = {l->argument};
     if (l->grid.x == 0 || l->grid.y == 0 || l->grid.z == 0)
         return;
-    int error =
-        cuda_api.launch(l->kernel, l->grid, l->block, arguments, l->shared_bytes, args->stream);
+    int error = cuda_api.launch(l->kernel, l->grid, l->block, arguments, l->shared_bytes,
+                                l->early && may_be_early(), args->stream);
     if (error == CUDA_DONE || !args->err || args->err->code != STATUS_OK)
         return;
     snprintf(what, sizeof(what), "launching %s, grid %u x %u x %u of %u x %u x %u", l->name,
@@ -393,4 +412,6 @@ const struct device_kind cuda_device = {
     .activate = cuda_activate,
     .poll = poll,
     .give_up = give_up,
+    .mark = mark,
+    .follow = follow,
 };

@@ -4,7 +4,7 @@
  * hooks of engine/graph/kernel.h. It is compiled by nvcc, by clang, and as plain C++ for tests
  * (tests/gpu/host/), so:
  *   - a __global__ function takes one argument, a struct by value, at most 4 KiB;
- *   - it is launched by LAUNCH, never by <<<>>>;
+ *   - it is launched by LAUNCH, never by <<<>>>, and begins with KERNEL_BEGIN();
  *   - memory that the launch sizes is declared by SHARED_MEMORY.
  * The C++ in it is C with overloads and template parameters: the width of a loop that wants it as a
  * constant, and the type of floats in memory (lib/floats.h).
@@ -33,12 +33,27 @@ extern "C" {
     type *name = (type *)shared_memory_
 #endif
 
+/* The first statement of each kernel. From sm_90 on blocks come to their places while the kernel
+ * before still runs, and wait here until all that it did is done (CUDA C++ Programming Guide,
+ * "Programmatic Dependent Launch"); whoever comes next may come as early. Every thread waits before
+ * it touches memory: then what follows a kernel follows all that came before it, too. */
+#if !defined(KERNEL_BEGIN) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define KERNEL_BEGIN()                                                                             \
+    asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory")
+#elif !defined(KERNEL_BEGIN)
+#define KERNEL_BEGIN() (void)0
+#endif
+
 /* LAUNCH(kernel<4>, grid, block, shared_bytes, &argument, args); argument is copied. A grid of no
  * blocks is not launched. */
 #define LAUNCH(kernel, grid_size, block_size, bytes, parameters, args)                             \
+    LAUNCH_AS(true, kernel, grid_size, block_size, bytes, parameters, args)
+
+/* early: the kernel has KERNEL_BEGIN. */
+#define LAUNCH_AS(early, kernel, grid_size, block_size, bytes, parameters, args)                   \
     do {                                                                                           \
         struct cuda_launch launch_ = {#kernel, KERNEL_ADDRESS(kernel), grid_size, block_size,      \
-                                      bytes,   (void *)(parameters)};                              \
+                                      bytes,   (void *)(parameters),   early};                     \
         cuda_launch(&launch_, args);                                                               \
     } while (0)
 

@@ -17,6 +17,7 @@ namespace
 
 __global__ void __launch_bounds__(BLOCK) rank_clear(const __grid_constant__ struct rank_lists r)
 {
+    KERNEL_BEGIN();
     unsigned all = r.digits * r.lists * SPREAD_BINS, step = gridDim.x * BLOCK;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < all; i += step)
         r.bins[i] = 0;
@@ -104,6 +105,7 @@ static __device__ __forceinline__ void rank_load(const struct candidates &c, uns
 
 __global__ void __launch_bounds__(BLOCK) rank_digits(const __grid_constant__ struct rank_lists r)
 {
+    KERNEL_BEGIN();
     __shared__ unsigned bins[SPREAD_BINS];
     __shared__ struct spread_memory memory;
     unsigned list = blockIdx.y, shift = r.shift[r.digit], bits = r.bits[r.digit];
@@ -136,6 +138,7 @@ __global__ void __launch_bounds__(BLOCK) rank_digits(const __grid_constant__ str
 
 __global__ void __launch_bounds__(BLOCK) rank_gather(const __grid_constant__ struct rank_lists r)
 {
+    KERNEL_BEGIN();
     __shared__ struct spread_memory memory;
     unsigned list = blockIdx.y, lane = threadIdx.x % WARP;
     struct candidates c = rank_list(r, list);
@@ -161,6 +164,7 @@ __global__ void __launch_bounds__(BLOCK) rank_gather(const __grid_constant__ str
 __global__ void __launch_bounds__(RANK_THREADS)
     rank_runs(const __grid_constant__ struct rank_lists r)
 {
+    KERNEL_BEGIN();
     __shared__ rank_key few[RUN];
     unsigned list = blockIdx.y, from = blockIdx.x * RUN, size = 1;
     struct candidates c = rank_list(r, list);
@@ -187,6 +191,7 @@ __global__ void __launch_bounds__(RANK_THREADS)
 /* A thread per key of eight neighbouring runs: its place is how many keys of them come before. */
 __global__ void __launch_bounds__(BLOCK) rank_merge(const __grid_constant__ struct rank_lists r)
 {
+    KERNEL_BEGIN();
     unsigned list = blockIdx.y, i = blockIdx.x * BLOCK + threadIdx.x, own = i / r.run;
     unsigned groups = (r.runs + RUNS_MERGED - 1) / RUNS_MERGED, group = own / RUNS_MERGED;
     unsigned first = group * RUNS_MERGED, length[RUNS_MERGED], before[RUNS_MERGED], place = 0;

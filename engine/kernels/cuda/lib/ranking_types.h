@@ -70,6 +70,7 @@ static __device__ __forceinline__ struct candidates rank_list(const struct rank_
 __global__ void __launch_bounds__(RANK_THREADS)
     rank_alone(const __grid_constant__ struct rank_lists r)
 {
+    KERNEL_BEGIN();
     __shared__ rank_key few[RANK_SHARED];
     __shared__ struct rank_memory memory;
     unsigned list = blockIdx.x;

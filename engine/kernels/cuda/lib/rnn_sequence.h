@@ -191,6 +191,7 @@ template <int cell, int gates, class element>
 __global__ void __launch_bounds__(SEQUENCE_THREADS, 1)
     rnn_sequence(const __grid_constant__ struct rnn k)
 {
+    KERNEL_BEGIN();
     SHARED_MEMORY(float4, memory);
     unsigned depth = sequence_depth(k);
     element *weights = (element *)(memory + 2 * depth);

@@ -91,7 +91,7 @@ static inline enum status roof_new_compute(const struct device *device, struct r
         struct kernel_args args_ = {};                                                             \
         args_.stream = stream_;                                                                    \
         args_.err = &refused_;                                                                     \
-        LAUNCH(kernel, grid_size, block_size, bytes, argument_, &args_);                           \
+        LAUNCH_AS(false, kernel, grid_size, block_size, bytes, argument_, &args_);                 \
         if (refused_.code != STATUS_OK)                                                            \
             return cuda_host->refuse(err_, refused_.code, "%s", refused_.message);                 \
     } while (0)

@@ -122,6 +122,7 @@ static __device__ __forceinline__ void decide_tile(const struct suppression &s, 
 __global__ void __launch_bounds__(RANK_THREADS)
     suppress_lines(const __grid_constant__ struct suppression s)
 {
+    KERNEL_BEGIN();
     __shared__ struct suppress_memory m;
     unsigned line = blockIdx.x, found = s.ranked.lengths[line], limit = suppress_limit(s);
     unsigned count = s.first ? s.counts[line] : 0, all = s.tiles * SUPPRESS_TILE;

@@ -148,6 +148,7 @@ static __device__ __forceinline__ void cross_out(const struct suppression &s, un
 __global__ void __launch_bounds__(SUPPRESS_TILE)
     suppress_pairs(const __grid_constant__ struct suppression s)
 {
+    KERNEL_BEGIN();
     __shared__ struct suppress_tile tile;
     unsigned line = blockIdx.x, pair = blockIdx.y, pairs = s.tiles * (s.tiles + 1) / 2;
     unsigned row = (unsigned)((sqrtf(8.0f * (float)pair + 1) - 1) / 2), t = threadIdx.x;
