@@ -5,12 +5,13 @@
  * last result in registers; the branches on a step's code and on the type in memory are the same
  * for all threads. Operands that lie like the output, or along its rows, are read 16 bytes at a
  * time (8 where rows of 16 bits allow no more). Results that a later step than the next one needs
- * wait in slots, which the compiler puts into local memory (the first cache).
+ * wait in slots of shared memory, as many as the chain has: registers have no numbers that are
+ * known at run time only.
  */
 #include "engine/kernels/cuda/lib/math.h"
 #include "engine/kernels/cuda/lib/query.h"
 
-enum { SLOTS = 8 };
+enum { SLOTS = 8, SLOT_BYTES_MOST = 48 << 10 /* of all, without asking for more */ };
 
 /* Where an operand of a step comes from. */
 enum source { FROM_LAST, FROM_INPUT, FROM_SLOT };
@@ -36,7 +37,7 @@ struct elementwise {
     void *y;
     int type;       /* of the floats in memory */
     unsigned count; /* of groups of `width` results */
-    int rank, inputs, steps;
+    int rank, inputs, steps, slots;
     struct divisor dim[RANK_MAX]; /* of the space, the innermost in groups */
     struct input in[CHAIN_INPUTS];
     struct instruction step[CHAIN_STEPS];
@@ -95,13 +96,23 @@ static __device__ __forceinline__ struct group<width> load(const struct elementw
                                : load_as<width, struct bfloat>(k, in, g);
 }
 
+/* Where element e of the thread's group in a slot lies: no two lanes meet in a bank. */
+template <int width>
+static __device__ __forceinline__ unsigned slot_at(unsigned slot, int e)
+{
+    return (slot * width + (unsigned)e) * BLOCK + threadIdx.x;
+}
+
 template <int width>
 static __device__ __forceinline__ struct group<width>
 operand(const struct elementwise &k, unsigned from, unsigned which, unsigned g,
-        const struct group<width> &last, const struct group<width> *slots) {
-    if (from == FROM_LAST)
-        return last;
-    return from == FROM_SLOT ? slots[which] : load<width>(k, which, g);
+        const struct group<width> &last, const float *slots) {
+    struct group<width> r = last;
+    if (from == FROM_INPUT)
+        return load<width>(k, which, g);
+    for (int e = 0; e < width && from == FROM_SLOT; e++)
+        r.v[e] = slots[slot_at<width>(which, e)];
+    return r;
 }
 
 /* One branch for the whole group. */
@@ -131,7 +142,8 @@ __global__ void __launch_bounds__(BLOCK)
     elementwise_chain(const __grid_constant__ struct elementwise k)
 {
     KERNEL_BEGIN();
-    struct group<width> slots[SLOTS], last = {
+    SHARED_MEMORY(float, slots);
+    struct group<width> last = {
     };
     for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += gridDim.x * BLOCK) {
         for (int s = 0; s < k.steps; s++) {
@@ -140,8 +152,8 @@ __global__ void __launch_bounds__(BLOCK)
             if (i.operands == 2)
                 b = operand<width>(k, i.b_from, i.b, g, last, slots);
             last = apply<width>(i, a, b);
-            if (i.keep >= 0)
-                slots[i.keep] = last;
+            for (int e = 0; e < width && i.keep >= 0; e++)
+                slots[slot_at<width>((unsigned)i.keep, e)] = last.v[e];
         }
         group_store_as<width>(k.type, k.y, (size_t)g * width, last);
     }
@@ -230,6 +242,7 @@ static enum status translate(const struct chain *chain, struct elementwise *k, s
         slots.free_from[slot] = last;
         slots.of_step[s] = slot;
         to->keep = (signed char)slot;
+        k->slots = slot < k->slots ? k->slots : slot + 1;
     }
     return STATUS_OK;
 }
@@ -247,14 +260,20 @@ static enum status check_types(const struct kernel_query *q, struct error *why)
     return fits_index(&q->out[0]) ? STATUS_OK : REFUSE(why, "more than 2^31 elements");
 }
 
-/* Groups need rows of a multiple of their width, and places of such wherever one is read. */
-static bool goes_by(const struct strided *space, int width)
+static size_t slot_bytes(const struct elementwise *k, int width)
+{
+    return (size_t)(k->slots * width) * BLOCK * sizeof(float);
+}
+
+/* Groups need rows of a multiple of their width, places of such wherever one is read, and room for
+ * those that wait. */
+static bool goes_by(const struct elementwise *k, const struct strided *space, int width)
 {
     int inner = space->rank - 1;
-    bool fits = space->row % width == 0;
-    for (int k = 1; k < space->operands; k++)
-        for (int d = 0; d < inner && space->stride[k][inner] == 1; d++)
-            fits = fits && space->stride[k][d] % width == 0;
+    bool fits = space->row % width == 0 && slot_bytes(k, width) <= SLOT_BYTES_MOST;
+    for (int i = 1; i < space->operands; i++)
+        for (int d = 0; d < inner && space->stride[i][inner] == 1; d++)
+            fits = fits && space->stride[i][d] % width == 0;
     return fits;
 }
 
@@ -273,7 +292,7 @@ static void place_inputs(const struct strided *space, struct kernel_state *s)
 {
     struct elementwise *k = &s->k;
     int inner = space->rank - 1;
-    s->width = k->type != DTYPE_F32 && goes_by(space, 8) ? 8 : goes_by(space, 4) ? 4 : 1;
+    s->width = k->type != DTYPE_F32 && goes_by(k, space, 8) ? 8 : goes_by(k, space, 4) ? 4 : 1;
     k->rank = space->rank;
     k->count = (unsigned)(space->rows * space->row / s->width);
     for (int d = 0; d < space->rank; d++)
@@ -320,15 +339,16 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct elementwise k = state->k;
+    size_t bytes = slot_bytes(&k, state->width);
     k.y = args->out[0];
     for (int i = 0; i < k.inputs; i++)
         k.in[i].at = args->in[i];
     if (state->width == 8)
-        LAUNCH(elementwise_chain<8>, state->grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH(elementwise_chain<8>, state->grid, cuda_size(BLOCK), bytes, &k, args);
     else if (state->width == 4)
-        LAUNCH(elementwise_chain<4>, state->grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH(elementwise_chain<4>, state->grid, cuda_size(BLOCK), bytes, &k, args);
     else
-        LAUNCH(elementwise_chain<1>, state->grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH(elementwise_chain<1>, state->grid, cuda_size(BLOCK), bytes, &k, args);
 }
 
 extern "C" enum status cuda_activate(const struct device *device, const struct post *post,
