@@ -158,12 +158,16 @@ static bool reads_bytes(const struct graph *g, const struct node *node)
     return false;
 }
 
-/* Also in a point in f32, where a file's network has quantised parts. */
-static bool multiplies_bytes(const struct exe *exe)
+/* Also in a point in f32: where a file's network has quantised parts, and where a kernel of ours
+ * makes exact products of rounded ones. Only such are named for tensor cores
+ * (tests/gpu/machine_code.sh). */
+static bool uses_tensor_cores(const struct exe *exe)
 {
-    for (int k = 0; exe && k < exe_step_count(exe); k++)
-        if (reads_bytes(exe_graph(exe), exe_step_at(exe, k).node))
+    for (int k = 0; exe && k < exe_step_count(exe); k++) {
+        struct exe_step step = exe_step_at(exe, k);
+        if (reads_bytes(exe_graph(exe), step.node) || strstr(step.kernel->name, "_tensor"))
             return true;
+    }
     return false;
 }
 
@@ -176,7 +180,7 @@ static enum status count_with(struct work *w, const struct profiler *profiler, s
                                    .bytes_compulsory = w->cost.bytes_compulsory,
                                    .bytes_streamed = w->cost.bytes_streamed,
                                    .precision = w->job->point->precision,
-                                   .bytes = multiplies_bytes(w->target->exe),
+                                   .tensor_cores = uses_tensor_cores(w->target->exe),
                                    .device = w->job->point->device,
                                    .steps = w->target->exe ? exe_step_count(w->target->exe) : 0,
                                    .pass_s = seconds_each(w) * (double)executions_of(w, profiler),

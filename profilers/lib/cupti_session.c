@@ -86,7 +86,7 @@ static void set_known(const struct profiler_model *model, struct gpu_counting_se
 {
     const char *p = model->precision;
     setup->halves = !p || strcmp(p, "bf16") == 0 || strcmp(p, "f16") == 0;
-    setup->tensor_cores = !p || strcmp(p, "f32") != 0 || model->bytes;
+    setup->tensor_cores = !p || strcmp(p, "f32") != 0 || model->tensor_cores;
 }
 
 static enum status start(const struct profiler_model *model, enum cupti_use use,

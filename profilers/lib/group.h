@@ -30,8 +30,8 @@
  *
  * Formulas of a group of GPUs, zero_when included, may also name what is known of the point: halves
  * is 1 where it computes in bf16 or f16, tensor_cores where it may ask tensor cores for a product,
- * which exact products in f32 do not; else they are 0. Compilers use instructions of both as moves,
- * so that counts alone do not tell.
+ * which exact products in f32 do not, but for those of split factors; else they are 0. Compilers
+ * use instructions of both as moves, so that counts alone do not tell.
  */
 #ifndef PROFILERS_LIB_GROUP_H
 #define PROFILERS_LIB_GROUP_H

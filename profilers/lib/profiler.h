@@ -41,13 +41,13 @@ struct profiler_metric {
 struct profiler_model {
     double flops, macs, transcendentals, bytes_compulsory, bytes_streamed;
     const char *precision; /* "f32", "bf16" ...; NULL: not known */
-    bool bytes;            /* it multiplies integers of 8 bits, or may */
-    const char *device;    /* "cpu", "cuda", "cuda:1"; NULL: the CPU */
-    int steps;             /* of the executable; 0: they cannot be looked at one by one */
-    const bool *on_host;   /* per step: it runs on the host, not on the device; NULL: none does */
-    double pass_s;         /* that the executions of a pass should take; 0: not known */
-    const char *label;  /* tells the point from others, fit for a file name; NULL: nothing does */
-    const char *folder; /* for files that are made beside the numbers; NULL: none are made */
+    bool tensor_cores;   /* it uses them in f32, too, or may: products of bytes, or of split f32 */
+    const char *device;  /* "cpu", "cuda", "cuda:1"; NULL: the CPU */
+    int steps;           /* of the executable; 0: they cannot be looked at one by one */
+    const bool *on_host; /* per step: it runs on the host, not on the device; NULL: none does */
+    double pass_s;       /* that the executions of a pass should take; 0: not known */
+    const char *label;   /* tells the point from others, fit for a file name; NULL: nothing does */
+    const char *folder;  /* for files that are made beside the numbers; NULL: none are made */
 };
 
 struct profiler {

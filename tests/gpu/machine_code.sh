@@ -38,9 +38,9 @@ for object in "$objects"/*.o "$objects"/roofs/*.o; do
 done >"$tap_dir/kernels"
 check "kernels of $chip" sh -c "[ \"\$(wc -l <'$tap_dir/kernels')\" -gt 300 ]"
 check "tensor cores where they are meant" awk '
-    $3 && $2 ~ /matmul_tensor|decoder_tensor|mma_chains/ { n++ } END { exit n < 15 }' "$tap_dir/kernels"
+    $3 && $2 ~ /matmul_tensor|decoder_tensor|attention_tensor|mma_chains/ { n++ } END { exit n < 23 }' "$tap_dir/kernels"
 check "and nowhere else" awk '
-    $3 && $2 !~ /matmul_tensor|decoder_tensor|mma_chains/ { print "# " $0; bad = 1 } END { exit bad }' "$tap_dir/kernels"
+    $3 && $2 !~ /matmul_tensor|decoder_tensor|attention_tensor|mma_chains/ { print "# " $0; bad = 1 } END { exit bad }' "$tap_dir/kernels"
 # In chains of operations sinf and cosf have it for arguments beyond 105615, 20 instructions a value.
 check "no local memory but in segments_images, and for sines of large arguments" awk '
     $4 && $2 !~ /segments_images/ && !($2 ~ /elementwise_chain/ && $4 <= 160) { print "# " $0; bad = 1 } END { exit bad }' "$tap_dir/kernels"

@@ -22,10 +22,12 @@ for floats in ${1:-f32 bf16 f16 rest}; do
     prints '^[1-9][0-9]{2,} passed, 0 failed'
 done
 [ "${1:-rest}" = rest ] || finish
-run "$build/tests/ops/run" --providers cuda --device cuda --floats tf32 --kernel cuda_matmul_tensor
-cat "$output"
-exits 0
-prints '^[1-9][0-9]{2,} passed, 0 failed'
+for kernel in cuda_matmul_tensor cuda_attention_tensor; do
+    run "$build/tests/ops/run" --providers cuda --device cuda --floats tf32 --kernel $kernel
+    cat "$output"
+    exits 0
+    prints '^[1-9][0-9]+ passed, 0 failed'
+done
 # f8 in sizes that no library takes.
 runs "$build/ridge" verify gemm:m=70,n=50,k=131 --precision f8 --device cuda
 prints 'cuda f8 .* ok'

@@ -44,11 +44,13 @@ complains '^shared read, 4 bytes, 32.0 lanes: 2.00 turns per request, 1.00 at le
 
 # Those that copy while they multiply, with 16 bits, too.
 for floats in bf16 tf32; do
-    run "$build/tests/ops/run" --providers cuda --device cuda --floats $floats --plain \
-        --kernel cuda_matmul_tensor
-    cat "$output"
-    exits 0
-    prints '^[1-9][0-9]+ passed, 0 failed'
+    for kernel in cuda_matmul_tensor cuda_attention_tensor; do
+        run "$build/tests/ops/run" --providers cuda --device cuda --floats $floats --plain \
+            --kernel $kernel
+        cat "$output"
+        exits 0
+        prints '^[1-9][0-9]+ passed, 0 failed'
+    done
 done
 # The decoder multiplies on tensor cores, too.
 run "$build/tests/ops/run" --providers cuda --device cuda --floats bf16 --plain --filter AttentionDecoder

@@ -4,17 +4,9 @@
  * 16 at a time, with the running maximum and sum of each query's softmax (Milakov and Gimelshein
  * 2018; Dao et al. 2022). Eight threads share a query: each has two scores of a step and every
  * eighth column of the result, all in registers. */
-#include "engine/kernels/cuda/lib/query.h"
+#include "engine/kernels/cuda/lib/attention.h"
 
 enum { QUERIES = 32, KEYS = 16, TEAM = BLOCK / QUERIES, EACH_KEYS = KEYS / TEAM };
-
-struct attention {
-    const void *q, *k, *v, *mask;
-    void *y;
-    unsigned heads, size, queries, keys;
-    int64_t q_row, k_row, v_row, mask_at[4]; /* mask: batch, head, query, key */
-    float scale;
-};
 
 /* columns: the most a thread has; the padding keeps rows off each other's banks, in p the eight
  * words of each of a warp's four queries. */
@@ -106,13 +98,9 @@ __global__ void __launch_bounds__(BLOCK)
     KERNEL_BEGIN();
     __shared__ struct attention_memory<columns> m;
     const unsigned pitch = TEAM * columns + 1;
-    unsigned head = blockIdx.y, batch = blockIdx.z, query0 = blockIdx.x * QUERIES;
+    unsigned query0 = blockIdx.x * QUERIES;
     unsigned query = query0 + threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
-    const element *q =
-        (const element *)a.q + ((int64_t)batch * a.queries + query0) * a.q_row + head * a.size;
-    const element *k = (const element *)a.k + (int64_t)batch * a.keys * a.k_row + head * a.size;
-    const element *v = (const element *)a.v + (int64_t)batch * a.keys * a.v_row + head * a.size;
-    const element *mask = (const element *)a.mask;
+    struct attention_head<element> h = attention_head_of<element>(a);
     struct running<columns> r = {
         - INFINITY, 0,
         {
@@ -121,20 +109,19 @@ __global__ void __launch_bounds__(BLOCK)
     for (unsigned t = threadIdx.x; t < KEYS * pitch; t += BLOCK)
         m.v[t / pitch][t % pitch] = 0; /* columns beyond the head's size stay zero */
     __syncthreads();
-    if (mask)
-        mask += batch * a.mask_at[0] + head * a.mask_at[1] +
-                (query < a.queries ? query : 0) * a.mask_at[2];
-    load_rows(m.q[0], pitch, q, a.q_row, a.queries - query0, QUERIES, a.size);
+    if (h.mask)
+        h.mask += (query < a.queries ? query : 0) * a.mask_at[2];
+    load_rows(m.q[0], pitch, h.q + query0 * a.q_row, a.q_row, a.queries - query0, QUERIES, a.size);
     for (unsigned key0 = 0; key0 < a.keys; key0 += KEYS) {
         float s[EACH_KEYS];
-        load_rows(m.k[0], pitch, k + key0 * a.k_row, a.k_row, a.keys - key0, KEYS, a.size);
-        load_rows(m.v[0], pitch, v + key0 * a.v_row, a.v_row, a.keys - key0, KEYS, a.size);
+        load_rows(m.k[0], pitch, h.k + key0 * a.k_row, a.k_row, a.keys - key0, KEYS, a.size);
+        load_rows(m.v[0], pitch, h.v + key0 * a.v_row, a.v_row, a.keys - key0, KEYS, a.size);
         __syncthreads();
-        scores<columns>(a, m, mask, key0, s);
+        scores<columns>(a, m, h.mask, key0, s);
         take_step<columns>(m, s, r);
         __syncthreads();
     }
-    element *y = (element *)a.y + (((int64_t)batch * a.queries + query) * a.heads + head) * a.size;
+    element *y = h.y + (int64_t)query * a.heads * a.size;
 #pragma unroll
     for (int c = 0; c < columns; c++)
         if (query < a.queries && lane + TEAM * c < a.size)
@@ -146,67 +133,23 @@ __global__ void __launch_bounds__(BLOCK)
 enum { COLUMNS_FEW = 8, COLUMNS_MANY = 16 };
 
 struct kernel_state {
-    struct attention a; /* pointers are left open */
-    int in[3];          /* inputs that hold q, k and v */
-    int64_t start[3];   /* bytes from their begin */
-    bool masked;
-    enum dtype type;
-    struct cuda_grid grid;
+    struct attention_call call;
 };
-
-static const struct desc *input(const struct kernel_query *q, int k)
-{
-    return k < q->in_count && q->in[k].dtype != DTYPE_NONE ? &q->in[k] : NULL;
-}
 
 static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
                         struct error *why)
 {
-    struct attention_shape of;
-    const struct desc *k = input(q, 1), *v = input(q, 2), *mask = input(q, 3);
-    TRY(plain_supported(q, why));
-    TRY(floats_supported(q, 0, q->in_count, why));
-    TRY(attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL, v ? &v->shape : NULL,
-                             &of, why));
-    if (of.head_size > (int64_t)TEAM * COLUMNS_MANY)
-        return REFUSE(why, "heads of more than %d elements", (int)TEAM * COLUMNS_MANY);
-    if (of.heads > GRID_YZ || of.batch > GRID_YZ || of.keys == 0)
-        return REFUSE(why, "no keys, or more heads or batches than a grid has");
-    const int64_t starts[] = {of.q_start, of.k_start, of.v_start};
-    s->type = q->in[0].dtype;
-    for (int i = 0; i < ARRAY_COUNT(starts); i++) {
-        s->in[i] = of.packed ? 0 : i;
-        s->start[i] = starts[i] * element_bytes(s->type);
-    }
-    s->masked = mask != NULL;
-    if (mask)
-        strided_broadcast(mask, 4, s->a.mask_at);
-    s->a.heads = (unsigned)of.heads;
-    s->a.size = (unsigned)of.head_size;
-    s->a.queries = (unsigned)of.queries;
-    s->a.keys = (unsigned)of.keys;
-    s->a.q_row = of.q_row;
-    s->a.k_row = of.k_row;
-    s->a.v_row = of.v_row;
-    s->a.scale = (float)of.scale;
-    s->grid = cuda_size(of.head_size ? (unsigned)div_up(of.queries, QUERIES) : 0,
-                        (unsigned)of.heads, (unsigned)of.batch);
-    return STATUS_OK;
+    return attention_plan(q, QUERIES, (int)TEAM * COLUMNS_MANY, &s->call, why);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_args *args)
+static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
-    struct attention a = state->a;
-    const void **to[] = {&a.q, &a.k, &a.v};
-    for (int i = 0; i < ARRAY_COUNT(to); i++)
-        *to[i] = (const char *)args->in[state->in[i]] + state->start[i];
-    a.mask = state->masked ? args->in[3] : NULL;
-    a.y = args->out[0];
+    struct attention a = attention_resolve(&s->call, args);
     if (a.size <= (unsigned)TEAM * COLUMNS_FEW)
-        LAUNCH_FLOATS(state->type, (attention_blocks<COLUMNS_FEW, element>), state->grid,
+        LAUNCH_FLOATS(s->call.type, (attention_blocks<COLUMNS_FEW, element>), s->call.grid,
                       cuda_size(BLOCK), 0, &a, args);
     else
-        LAUNCH_FLOATS(state->type, (attention_blocks<COLUMNS_MANY, element>), state->grid,
+        LAUNCH_FLOATS(s->call.type, (attention_blocks<COLUMNS_MANY, element>), s->call.grid,
                       cuda_size(BLOCK), 0, &a, args);
 }
 
