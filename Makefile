@@ -402,7 +402,8 @@ $(B)/plugins/collective/simulated/ranks.so: $(SMPI_SRC:%.c=$(B)/simulated/%.o)
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -lsimgrid -lm -ldl -pthread
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
     tests/gpu/fake_device.c engine/kernels/cublaslt/lib/api.c engine/kernels/cublaslt/lib/product.c \
-    engine/kernels/cublaslt/lib/hooks.c $(wildcard engine/kernels/cublaslt/*.c)) $(B)/libplugin.a
+    engine/kernels/cublaslt/lib/hooks.c engine/kernels/cublaslt/lib/algorithms.c \
+    $(wildcard engine/kernels/cublaslt/*.c)) $(B)/libplugin.a
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o

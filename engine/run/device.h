@@ -56,6 +56,14 @@ struct device {
     struct device_properties properties;
 };
 
+/* Rows of scores of attention: x = softmax(x + mask) in place, along the last dimension. */
+struct device_softmax {
+    float *x;          /* [batch, heads, queries, keys] */
+    const float *mask; /* NULL: none */
+    int64_t batch, heads, queries, keys;
+    int64_t mask_at[4]; /* its strides, elements; 0: broadcast */
+};
+
 struct device_kind {
     size_t size; /* sizeof(struct device_kind) where it was built: the struct grows at its end */
     const char *name;
@@ -119,6 +127,10 @@ struct device_kind {
     enum status (*mark)(const struct device *device, void *event, void *stream, struct error *err);
     enum status (*follow)(const struct device *device, void *stream, void *event,
                           struct error *err);
+
+    /* For kernels that only call a library, like activate. NULL where there is no such thing. */
+    enum status (*softmax)(const struct device *device, const struct device_softmax *softmax,
+                           void *stream, struct error *err);
 };
 
 /* For prepare() of a kernel: bytes of the host as new memory of the device, given back by

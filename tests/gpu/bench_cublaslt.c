@@ -10,9 +10,10 @@
 #include <cmocka.h>
 
 extern const struct kernel kernel_cublaslt_matmul, kernel_cublaslt_matmul_f8,
-    kernel_cublaslt_matmul_bytes;
+    kernel_cublaslt_matmul_bytes, kernel_cublaslt_attention;
 static const struct kernel *const kernels[] = {&kernel_cublaslt_matmul, &kernel_cublaslt_matmul_f8,
-                                               &kernel_cublaslt_matmul_bytes};
+                                               &kernel_cublaslt_matmul_bytes,
+                                               &kernel_cublaslt_attention};
 
 const struct op *any_op(const char *name)
 {

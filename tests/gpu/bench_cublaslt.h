@@ -9,7 +9,7 @@
 #include "tests/gpu/hooks.h"
 #include "tests/lib/subject.h"
 
-enum { OPERANDS_MAX = 8 };
+enum { OPERANDS_MAX = 8, SCORES_MAX = 1 << 18 /* bytes, of attention */ };
 
 /* One node with its tensors, plain. */
 struct bench {
@@ -20,7 +20,7 @@ struct bench {
     struct desc in_desc[OPERANDS_MAX], out_desc[1];
     const void *in[OPERANDS_MAX], *fixed[OPERANDS_MAX];
     void *out[1];
-    _Alignas(ALIGN_DEVICE) char workspace[FAKE_LT_WORKSPACE];
+    _Alignas(ALIGN_DEVICE) char workspace[SCORES_MAX + FAKE_LT_WORKSPACE];
     struct error err; /* of launches */
     struct kernel_args args;
 };

@@ -20,7 +20,7 @@ for floats in f32 bf16 f16; do
     prints '^# plug-in cublaslt on the host'
     prints '^[1-9][0-9]+ passed, 0 failed'
 done
-for kernel in cublaslt_matmul_f8 cublaslt_matmul_bytes; do
+for kernel in cublaslt_matmul_f8 cublaslt_matmul_bytes cublaslt_attention; do
     run "$build/tests/ops/run" --device cuda --providers cublaslt --kernel $kernel
     cat "$output"
     exits 0

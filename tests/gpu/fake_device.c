@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/gpu/fake_device.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,6 +145,34 @@ static enum status activate(const struct device *device, const struct post *post
     return STATUS_OK;
 }
 
+static void softmax_row(float *x, const float *mask, int64_t step, int64_t keys)
+{
+    double most = (double)-INFINITY, sum = 0;
+    for (int64_t k = 0; k < keys; k++) {
+        x[k] += mask ? mask[k * step] : 0;
+        most = fmax(most, (double)x[k]);
+    }
+    for (int64_t k = 0; k < keys; k++)
+        sum += exp((double)x[k] - most);
+    for (int64_t k = 0; k < keys; k++)
+        x[k] = (float)(exp((double)x[k] - most) / sum);
+}
+
+static enum status softmax(const struct device *device, const struct device_softmax *s,
+                           void *stream, struct error *err)
+{
+    (void)device;
+    (void)stream;
+    if (fake_fails("softmax"))
+        return FAIL(err, STATUS_FAILED, "softmax: scripted");
+    for (int64_t row = 0; row < s->batch * s->heads * s->queries; row++) {
+        int64_t plane = row / s->queries, at = plane / s->heads * s->mask_at[0];
+        at += plane % s->heads * s->mask_at[1] + row % s->queries * s->mask_at[2];
+        softmax_row(s->x + row * s->keys, s->mask ? s->mask + at : NULL, s->mask_at[3], s->keys);
+    }
+    return STATUS_OK;
+}
+
 const struct device_kind fake_device_kind = {
     .size = sizeof(fake_device_kind),
     .name = "cuda",
@@ -165,6 +194,7 @@ const struct device_kind fake_device_kind = {
     .event_record = event_record,
     .event_elapsed = event_elapsed,
     .activate = activate,
+    .softmax = softmax,
 };
 
 void fake_device(struct device *device)

@@ -290,9 +290,10 @@ static int fail_op(const char *op)
 TEST(test_failures)
 {
     int words = fail_op("MatMul"), bytes = fail_op("MatMulF8") + fail_op("MatMulInteger");
+    int heads = fail_op("Attention");
     fail_everywhere("MatMul", first_case("MatMul"), posts_index("sigmoid"), &words);
-    print_message("%d and %d calls failed once each\n", words, bytes);
-    assert_true(words > 500 && bytes > 300);
+    print_message("%d, %d and %d calls failed once each\n", words, bytes, heads);
+    assert_true(words > 500 && bytes > 300 && heads > 300);
 }
 
 /* ---- the roofs of large products ---- */

@@ -128,6 +128,63 @@ __global__ void __launch_bounds__(BLOCK)
             float_put(&y[lane + TEAM * c], r.y[c] / r.sum);
 }
 
+/* ---- rows of scores, between a library's products ---- */
+
+struct score_rows {
+    struct device_softmax s;
+    unsigned count; /* of rows */
+    struct divisor heads, queries;
+};
+
+/* A warp has a row, which is in the first cache after it was read once. */
+__global__ void __launch_bounds__(BLOCK)
+    attention_softmax(const __grid_constant__ struct score_rows r)
+{
+    KERNEL_BEGIN();
+    const struct device_softmax &s = r.s;
+    unsigned lane = threadIdx.x % WARP, keys = (unsigned)s.keys;
+    unsigned step = gridDim.x * (BLOCK / WARP);
+    for (unsigned row = (blockIdx.x * BLOCK + threadIdx.x) / WARP; row < r.count; row += step) {
+        unsigned plane = divide(row, r.queries), query = row - plane * r.queries.d;
+        unsigned batch = divide(plane, r.heads), head = plane - batch * r.heads.d;
+        const float *mask = s.mask;
+        float *x = s.x + (size_t)row * keys, most = -INFINITY, sum = 0;
+        if (mask)
+            mask += batch * s.mask_at[0] + head * s.mask_at[1] + query * s.mask_at[2];
+        for (unsigned k = lane; k < keys; k += WARP) {
+            x[k] += mask ? mask[k * s.mask_at[3]] : 0.0f;
+            most = fmaxf(most, x[k]);
+        }
+        most = warp_max(most);
+        for (unsigned k = lane; k < keys; k += WARP)
+            sum += x[k] = expf(x[k] - most);
+        sum = warp_sum(sum);
+        for (unsigned k = lane; k < keys; k += WARP)
+            x[k] /= sum;
+    }
+}
+
+extern "C" enum status cuda_softmax(const struct device *device,
+                                    const struct device_softmax *softmax, void *stream,
+                                    struct error *err)
+{
+    struct error refused = {};
+    struct kernel_args args = {};
+    struct kernel_query q = {};
+    int64_t rows = softmax->batch * softmax->heads * softmax->queries;
+    struct score_rows r = {*softmax, (unsigned)rows, divisor_of(softmax->heads),
+                           divisor_of(softmax->queries)};
+    if (rows > INT32_MAX || softmax->keys > INT32_MAX)
+        return REFUSE(err, "more than 2^31 rows of scores");
+    q.device = device;
+    args.stream = stream;
+    args.err = &refused;
+    LAUNCH(attention_softmax, grid_for(&q, rows * WARP), cuda_size(BLOCK), 0, &r, &args);
+    if (refused.code != STATUS_OK && err)
+        *err = refused;
+    return refused.code;
+}
+
 /* ---- hooks ---- */
 
 enum { COLUMNS_FEW = 8, COLUMNS_MANY = 16 };

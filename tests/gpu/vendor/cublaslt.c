@@ -7,10 +7,11 @@
 #include "tests/gpu/fake_device.h"
 
 extern const struct kernel kernel_cublaslt_matmul, kernel_cublaslt_matmul_f8,
-    kernel_cublaslt_matmul_bytes;
+    kernel_cublaslt_matmul_bytes, kernel_cublaslt_attention;
 
 static const struct kernel *const kernels[] = {&kernel_cublaslt_matmul, &kernel_cublaslt_matmul_f8,
-                                               &kernel_cublaslt_matmul_bytes};
+                                               &kernel_cublaslt_matmul_bytes,
+                                               &kernel_cublaslt_attention};
 static const struct device_kind *const devices[] = {&fake_device_kind};
 
 static const struct plugin table = {

@@ -170,9 +170,9 @@ static enum status bytes(const struct kernel_query *q, struct product *p, struct
     return STATUS_OK;
 }
 
-static enum status operands(const struct kernel_query *q, struct product *p, struct error *why)
+/* Of p->shape. */
+static enum status operands(struct product *p, struct error *why)
 {
-    p->shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     const struct matmul_shape *s = &p->shape;
     struct view a = {s->m, s->k, s->a_row, s->a_col, s->a_batch};
     struct view b = {s->k, s->n, s->b_row, s->b_col, s->b_batch};
@@ -190,7 +190,7 @@ static enum status operands(const struct kernel_query *q, struct product *p, str
     p->k = s->k;
     split_batch(p);
     align(p);
-    return bytes(q, p, why);
+    return STATUS_OK;
 }
 
 /* ---- the epilogue ---- */
@@ -343,8 +343,24 @@ enum status product_from(const struct kernel_query *q, struct product *product, 
 {
     *product = (struct product){.addend = NONE, .bias = NONE};
     TRY(type_of(q, product, why));
-    TRY(operands(q, product, why));
+    product->shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    TRY(operands(product, why));
+    TRY(bytes(q, product, why));
     return epilogue(q, product, why);
+}
+
+enum status product_of_floats(const struct matmul_shape *shape, bool tf32, float alpha,
+                              struct product *product, struct error *why)
+{
+    *product = (struct product){.addend = NONE,
+                                .bias = NONE,
+                                .shape = *shape,
+                                .type = types[0],
+                                .alpha = {.f = alpha},
+                                .epilogue = CUBLASLT_EPILOGUE_DEFAULT};
+    if (tf32)
+        product->type.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+    return operands(product, why);
 }
 
 /* ---- descriptors ---- */
@@ -399,4 +415,28 @@ void matmul_free(struct matmul *matmul)
     if (matmul->desc)
         cublaslt.desc_free(matmul->desc);
     *matmul = (struct matmul){.desc = NULL};
+}
+
+/* ---- running ---- */
+
+enum status product_run(const struct device *device, const struct product *p,
+                        const struct matmul *m, const cublasLtMatmulAlgo_t *algorithm,
+                        const struct product_memory *memory, void *stream, struct error *err)
+{
+    cublasLtHandle_t handle;
+    TRY(cublaslt_handle(device, &handle, err));
+    for (int64_t call = 0; call < p->calls; call++) {
+        struct matmul_offset at = product_offset(p, call);
+        size_t result = (size_t)at.c * p->type.result_bytes;
+        const char *a = (const char *)memory->left + (size_t)at.a * p->type.factor_bytes;
+        const char *b = (const char *)memory->right + (size_t)at.b * p->type.factor_bytes;
+        char *d = (char *)memory->result + result;
+        const char *c = memory->addend ? (const char *)memory->addend + result : d;
+        CUBLASLT_TRY(cublaslt.matmul(handle, m->desc, &p->alpha, b, m->layout[LEFT], a,
+                                     m->layout[RIGHT], &p->beta, c, m->layout[ADDEND], d,
+                                     m->layout[RESULT], algorithm, memory->workspace,
+                                     memory->workspace_bytes, stream),
+                     err);
+    }
+    return STATUS_OK;
 }

@@ -62,6 +62,10 @@ struct product {
 /* UNSUPPORTED when the node's strides or epilogue have no form there. */
 enum status product_from(const struct kernel_query *q, struct product *product, struct error *why);
 
+/* alpha A B of plain f32, as the shape says. */
+enum status product_of_floats(const struct matmul_shape *shape, bool tf32, float alpha,
+                              struct product *product, struct error *why);
+
 /* Where the matrices of one of its calls begin, in elements. */
 struct matmul_offset product_offset(const struct product *product, int64_t call);
 
@@ -73,5 +77,17 @@ struct matmul {
 /* matmul_free it whatever the status. */
 enum status matmul_make(const struct product *product, struct matmul *matmul, struct error *why);
 void matmul_free(struct matmul *matmul);
+
+/* left and right: our A and B. */
+struct product_memory {
+    const void *left, *right, *addend; /* addend: NULL: nothing is added */
+    void *result, *workspace;
+    size_t workspace_bytes;
+};
+
+/* Puts all calls into the stream. */
+enum status product_run(const struct device *device, const struct product *product,
+                        const struct matmul *matmul, const cublasLtMatmulAlgo_t *algorithm,
+                        const struct product_memory *memory, void *stream, struct error *err);
 
 #endif

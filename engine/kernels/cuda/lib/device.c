@@ -414,4 +414,5 @@ const struct device_kind cuda_device = {
     .give_up = give_up,
     .mark = mark,
     .follow = follow,
+    .softmax = cuda_softmax,
 };
