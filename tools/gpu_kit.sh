@@ -37,7 +37,9 @@ bare() { # FILE COPY
 }
 bare "$build/ridge" "$kit/build/ridge"
 bare "$build/tests/ops/run" "$kit/build/tests/ops/run"
-bare "$build/tests/unit/test_device" "$kit/build/tests/unit/test_device"
+for name in test_device test_device_branches; do
+    bare "$build/tests/unit/$name" "$kit/build/tests/unit/$name"
+done
 for plugin; do
     [ -e "$plugin" ] || {
         echo "gpu_kit.sh: $plugin is not built (make says which library it lacks)" >&2

@@ -5,26 +5,95 @@
 
 #include "engine/compile/stages.h"
 
-static enum status compile(struct exe *exe, const struct graph *graph, struct error *err)
+static enum status copy_graph(struct exe *exe, const struct graph *graph, struct error *err)
 {
     exe->g = graph_copy(graph);
     if (!exe->g)
         return FAIL_NO_MEMORY(err);
-    if (!exe->pool) {
-        TRY(pool_new(exe->options.threads, &exe->pool, err));
-        exe->owns_pool = true;
-    }
+    if (exe->pool)
+        return STATUS_OK;
+    TRY(pool_new(exe->options.threads, &exe->pool, err));
+    exe->owns_pool = true;
+    return STATUS_OK;
+}
+
+static enum status rewrite_graph(struct exe *exe, struct error *err)
+{
+    TRY(passes_run(exe->g, &exe->options, &exe->passes, err));
+    if (exe->options.images == IMAGES_FREE)
+        exe->options.images = images_usual(exe);
+    return lower_graph(exe, err);
+}
+
+static enum status begin(struct exe *exe, const struct graph *graph, struct error *err)
+{
+    TRY(copy_graph(exe, graph, err));
     TRY(exe_device_open(exe, err));
     if (exe_is_on_device(exe) && exe->g->state_count)
         return UNSUPPORTED(err, "training runs on the CPU only as yet, not on %s",
                            exe->options.device);
     if (!exe_is_on_device(exe))
         exe->options.precision = PRECISION_F32;
-    TRY(passes_run(exe->g, &exe->options, &exe->passes, err));
-    TRY(lower_graph(exe, err));
+    return rewrite_graph(exe, err);
+}
+
+static enum status end(struct exe *exe, struct error *err)
+{
     TRY(tune_steps(exe, err));
     TRY(memory_plan(exe, err));
-    return exe_is_on_device(exe) ? exe_device_link(exe, err) : exe_link(exe, err);
+    if (!exe_is_on_device(exe))
+        return exe_link(exe, err);
+    TRY(exe_device_link(exe, err));
+    return branches_settle(exe, err);
+}
+
+/* *out: NULL where `make` fails. */
+static enum status exe_make(const struct graph *graph, const struct exe_options *options,
+                            enum status (*make)(struct exe *exe, const struct graph *graph,
+                                                struct error *err),
+                            struct exe **out, struct error *err)
+{
+    struct exe *exe = calloc(1, sizeof(*exe));
+    *out = NULL;
+    if (!exe)
+        return FAIL_NO_MEMORY(err);
+    exe->options = *options;
+    exe->pool = options->pool;
+    enum status status = make(exe, graph, err);
+    if (status == STATUS_OK)
+        *out = exe;
+    else
+        exe_free(exe);
+    return status;
+}
+
+enum status exe_begin(const struct graph *graph, const struct exe_options *options,
+                      struct exe **out, struct error *err)
+{
+    return exe_make(graph, options, begin, out, err);
+}
+
+static enum status outline(struct exe *exe, const struct graph *graph, struct error *err)
+{
+    TRY(copy_graph(exe, graph, err));
+    return rewrite_graph(exe, err);
+}
+
+enum status exe_outline(const struct graph *graph, const struct exe_options *options,
+                        struct exe **out, struct error *err)
+{
+    TRY(graph_check(graph, err));
+    return exe_make(graph, options, outline, out, err);
+}
+
+enum status exe_end(struct exe **exe, struct error *err)
+{
+    enum status status = end(*exe, err);
+    if (status == STATUS_OK)
+        return status;
+    exe_free(*exe);
+    *exe = NULL;
+    return status;
 }
 
 enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
@@ -32,16 +101,7 @@ enum status exe_new(const struct graph *graph, const struct exe_options *options
 {
     *out = NULL;
     TRY(graph_check(graph, err));
-    struct exe *exe = calloc(1, sizeof(*exe));
-    if (!exe)
-        return FAIL_NO_MEMORY(err);
-    exe->options = *options;
-    exe->pool = options->pool;
-    enum status status = compile(exe, graph, err);
-    if (status != STATUS_OK) {
-        exe_free(exe);
-        return status;
-    }
-    *out = exe;
-    return STATUS_OK;
+    TRY(exe_begin(graph, options, out, err));
+    bool doubt = options->images == IMAGES_FREE && images_in_doubt(*out);
+    return doubt ? images_settle(graph, out, err) : exe_end(out, err);
 }

@@ -15,6 +15,11 @@
 enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
                     struct error *err);
 
+/* The steps that there would be, for a device that need not be there: nothing is tuned, and nothing
+ * can be run. For exe_step_at, whose kernels are NULL, exe_graph and exe_passes. */
+enum status exe_outline(const struct graph *graph, const struct exe_options *options,
+                        struct exe **out, struct error *err);
+
 /* The patterns that have operators of their own (normalisations, GELU) become those, in place: what
  * a graph needs before gradients are added, for gradients hide patterns. */
 enum status graph_find_patterns(struct graph *graph, struct error *err);

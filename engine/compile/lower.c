@@ -3,8 +3,9 @@
  * From a graph to steps: every value gets a layout, Reorder nodes are put where two neighbours
  * disagree, nodes that only rename memory become aliases, all others become steps.
  *
- * Images run channels-last from the first operator that wants it to the last; elementwise
- * operators follow their inputs (engine/graph/op.h, enum layout_rule). */
+ * Unless they are to be plain (images.c), images run channels-last from the first operator that
+ * wants it to the last; elementwise operators follow their inputs (engine/graph/op.h, enum
+ * layout_rule). */
 #include <string.h>
 
 #include "engine/compile/stages.h"
@@ -17,6 +18,7 @@ struct lowering {
     int *reordered[2];   /* per value: its copy in that layout, or NONE */
     size_t capacity;
     struct arena *arena;
+    bool plain; /* images, too */
 };
 
 static bool is_plain_and_nhwc(const struct shape *shape)
@@ -119,7 +121,7 @@ static enum status channels_last(struct lowering *l, int n, struct error *err)
 {
     int *inputs = l->g->nodes[n].inputs;
     const struct value *x = &l->g->values[inputs[0]];
-    if (gives_more_images(l->g, &l->g->nodes[n]) || x->shape.rank < 3)
+    if (l->plain || gives_more_images(l->g, &l->g->nodes[n]) || x->shape.rank < 3)
         return inputs_in_layout(l, n, LAYOUT_PLAIN, err);
     const struct op *op = l->g->nodes[n].op;
     bool stem = x->kind == VALUE_INPUT && x->shape.dim[1] <= 4;
@@ -392,7 +394,8 @@ static enum status place_states(struct exe *exe, struct error *err)
 
 enum status lower_graph(struct exe *exe, struct error *err)
 {
-    struct lowering l = {.g = exe->g, .arena = &exe->arena};
+    struct lowering l = {
+        .g = exe->g, .arena = &exe->arena, .plain = exe->options.images == IMAGES_PLAIN};
     TRY(assign_layouts(&l, err));
     graph_compact(exe->g);
     TRY(graph_check(exe->g, err));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The stages that make an executable, in order: passes (engine/compile/passes/) -> lower.c
- * (layouts, aliases, steps; parts.c, units.c: values inside others) -> tune.c (a kernel per step)
- * -> memplan.c (a place per tensor) -> exe_link or exe_device_link (weights packed, pointers
- * resolved). Private to engine/compile/.
+ * (layouts, aliases, steps; images.c: which layouts; parts.c, units.c: values inside others) ->
+ * tune.c (a kernel per step) -> memplan.c (a place per tensor) -> exe_link or exe_device_link
+ * (weights packed, pointers resolved) -> branches.c (what a device does at once). Private to
+ * engine/compile/.
  */
 #ifndef ENGINE_COMPILE_STAGES_H
 #define ENGINE_COMPILE_STAGES_H
@@ -27,6 +28,45 @@ enum status place_parts(struct exe *exe, struct error *err); /* parts.c: inputs 
 enum status place_units(struct exe *exe, struct error *err); /* units.c: values inside others */
 enum status tune_steps(struct exe *exe, struct error *err);  /* kernel, variant, state per step */
 enum status memory_plan(struct exe *exe, struct error *err); /* offsets */
+
+/* compile.c: an executable as far as its steps, which have no kernels yet; and the rest of it.
+ * Where it cannot be had *exe is NULL. */
+enum status exe_begin(const struct graph *graph, const struct exe_options *options,
+                      struct exe **exe, struct error *err);
+enum status exe_end(struct exe **exe, struct error *err);
+
+/* ---- ways.c ---- */
+
+/* Two ways to run a whole network, of which the faster is taken. They are timed in turns, once; the
+ * tuner's cache remembers which it was. */
+struct ways {
+    const char *names[2]; /* in the cache */
+    enum status (*time)(void *context, int way, int64_t runs, double *ns, struct error *err);
+    void *context;
+    const char *cache; /* this and the key: from ways_known */
+    uint64_t key;
+};
+
+/* Which was the faster for the network that was lowered to this executable; NONE: not known. */
+int ways_known(struct ways *ways, struct exe *exe);
+enum status ways_compare(const struct ways *ways, int *faster, struct error *err);
+
+/* ---- images.c: where images lie ---- */
+
+enum images images_usual(const struct exe *exe); /* after the passes */
+/* Of one that was begun: whether the other way is to be tried, too. */
+bool images_in_doubt(const struct exe *exe);
+/* Completes it, or makes the same in the other way. *exe: as exe_end leaves it. */
+enum status images_settle(const struct graph *graph, struct exe **exe, struct error *err);
+
+/* ---- branches.c: steps side by side ---- */
+
+bool branches_wanted(const struct exe *exe);
+/* levels: of each step, how many steps there are before it at least; level_of_root: of the step
+ * that writes a value's memory, NONE: none does. False: all steps follow each other. */
+bool branches_levels(const struct exe *exe, int *levels, int *level_of_root);
+bool branches_have_room(size_t by_levels, size_t by_steps);
+enum status branches_settle(struct exe *exe, struct error *err);
 
 /* Makes the contents of the step's fixed inputs known to its query; fixed_end takes back what no
  * launch will read. */

@@ -21,6 +21,13 @@
 
 struct exe;
 
+/* How images lie between the operators that want them channels-last. */
+enum images {
+    IMAGES_FREE = 0, /* channels last; of exact f32 on a device what is faster (compile/images.c) */
+    IMAGES_LAST,
+    IMAGES_PLAIN,
+};
+
 struct exe_options {
     int threads;              /* <= 0: all CPUs of the mask */
     enum isa isa;             /* highest instruction set allowed */
@@ -37,6 +44,7 @@ struct exe_options {
     struct pool *pool;        /* borrowed; NULL: the executable makes its own of `threads` */
     const char *device;       /* "cuda", "cuda:1"; NULL: "cpu" */
     enum precision precision; /* of a graph built in f32; of the CPU f32 alone */
+    enum images images;       /* of an executable that is made: never IMAGES_FREE */
     double trial_s;  /* longest that a candidate's launches may last on a device; 0: 20 s. Six times
                         as  long, and the device counts as lost */
     bool no_capture; /* devices: launch each step in each run instead of replaying a graph */
@@ -157,6 +165,8 @@ const struct device *exe_device(const struct exe *exe);
 /* Why runs launch step by step instead of replaying a captured graph: NULL when they replay, and on
  * the CPU. */
 const char *exe_not_captured(const struct exe *exe);
+/* How many streams a captured run forks into at most; 1: its steps follow each other. */
+int exe_streams(const struct exe *exe);
 /* Where runs replay a captured graph: captures it anew, for what attaches to the device or leaves
  * it changes launches, and a graph keeps them as they were. What cannot be captured is launched. */
 enum status exe_capture_again(struct exe *exe, struct error *err);

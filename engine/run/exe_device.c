@@ -199,14 +199,18 @@ static void record_steps(struct exe *exe, void **events)
         t->device.kind->event_record(&t->device, events[exe->step_count], t->stream, sink(t));
 }
 
-static enum status capture(struct exe *exe, void **events, struct device_graph **graph,
-                           struct error *err)
+/* branches: side by side; there are no events then. */
+static enum status capture(struct exe *exe, void **events, bool branches,
+                           struct device_graph **graph, struct error *err)
 {
     struct exe_device *t = exe->on_device;
     const struct device_kind *kind = t->device.kind;
     TRY(kind->capture_begin(&t->device, t->stream, err));
     t->capturing = true;
-    record_steps(exe, events);
+    if (branches)
+        lanes_record(exe, run_step);
+    else
+        record_steps(exe, events);
     t->capturing = false;
     enum status status = kind->capture_end(&t->device, t->stream, graph, err);
     if (t->failed.code == STATUS_OK && status != STATUS_OK && status != STATUS_LOST)
@@ -228,7 +232,7 @@ static enum status capture_run(struct exe *exe, struct error *err)
     exe->run = run_steps;
     if (!may_capture(exe))
         return STATUS_OK;
-    if (capture(exe, NULL, &t->graph, &why) == STATUS_OK)
+    if (capture(exe, NULL, t->branches, &t->graph, &why) == STATUS_OK)
         exe->run = run_replay;
     else if (device_blame(&t->device, t->stream, &why) == STATUS_LOST)
         t->failed = why;
@@ -248,16 +252,24 @@ static enum status first_run(struct exe *exe, struct error *err)
     return capture_run(exe, err);
 }
 
-enum status exe_capture_again(struct exe *exe, struct error *err)
+enum status exe_use_branches(struct exe *exe, bool branches, struct error *err)
 {
     struct exe_device *t = exe->on_device;
     TRY(exe_status(exe, err));
-    if (!t || !t->graph)
-        return STATUS_OK;
     exe_wait(exe);
-    t->device.kind->graph_free(&t->device, t->graph);
+    if (t->graph)
+        t->device.kind->graph_free(&t->device, t->graph);
     t->graph = NULL;
+    t->branches = branches && lanes_count(exe) > 1;
     return capture_run(exe, err);
+}
+
+enum status exe_capture_again(struct exe *exe, struct error *err)
+{
+    TRY(exe_status(exe, err));
+    return exe->on_device && exe->on_device->graph
+               ? exe_use_branches(exe, exe->on_device->branches, err)
+               : STATUS_OK;
 }
 
 enum status exe_device_link(struct exe *exe, struct error *err)
@@ -286,6 +298,7 @@ void exe_device_close(struct exe *exe)
         if (exe->places[v].on_device.pinned)
             kind->free_host(&t->device, exe->places[v].memory);
     }
+    lanes_close(exe);
     if (t->graph)
         kind->graph_free(&t->device, t->graph);
     if (t->memory)
@@ -385,7 +398,7 @@ static struct device_graph *timed_graph(struct exe *exe, void **events)
     struct exe_device *t = exe->on_device;
     struct device_graph *graph = NULL;
     struct error why = {0};
-    if (t->graph && capture(exe, events, &graph, &why) != STATUS_OK &&
+    if (t->graph && capture(exe, events, false, &graph, &why) != STATUS_OK &&
         device_blame(&t->device, t->stream, &why) == STATUS_LOST)
         t->failed = why;
     return graph;

@@ -103,6 +103,8 @@ struct exe_device {
     char why_not[256];          /* why nothing was captured */
     int host_steps;
     bool capturing;      /* launches are recorded */
+    bool branches;       /* they are captured side by side */
+    struct lanes *lanes; /* which; NULL: it is not known */
     bool stale;          /* exe_input was called: the device has old inputs */
     void *began;         /* owned, with exchanges: the event of a run's beginning */
     uint64_t began_ns;   /* the clock then */
@@ -160,5 +162,18 @@ double exe_device_time_runs(struct exe *exe, int64_t runs);
 void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch);
 void exe_device_idle(struct exe *exe); /* nothing runs there, and the device is the thread's */
 void exe_device_close(struct exe *exe);
+/* Captures the run anew, with its branches side by side or not; lanes_open was called before. */
+enum status exe_use_branches(struct exe *exe, bool branches, struct error *err);
+
+/* ---- branches side by side: exe_lanes.c ---- */
+
+enum { LANES_MOST = 4 };
+
+/* Of a captured executable: finds its branches. */
+enum status lanes_open(struct exe *exe, struct error *err);
+int lanes_count(const struct exe *exe); /* 1: all steps follow each other */
+void lanes_close(struct exe *exe);
+/* All steps, each by `run`, in its lane's stream. */
+void lanes_record(struct exe *exe, void (*run)(struct exe *exe, const struct step *step));
 
 #endif

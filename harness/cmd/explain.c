@@ -148,6 +148,16 @@ static void print_phases(const struct exe *exe, const double *times)
            sums.state_bytes * 1e-6, sums.gradient_bytes * 1e-6, sums.activation_bytes * 1e-6);
 }
 
+/* What was decided for the whole, on a device. */
+static void print_ways(const struct exe *exe)
+{
+    printf("images %s; ", exe_options(exe)->images == IMAGES_PLAIN ? "plain" : "channels-last");
+    if (exe_streams(exe) > 1)
+        printf("branches side by side, in up to %d streams\n", exe_streams(exe));
+    else
+        printf("one step after another\n");
+}
+
 static void print_all(struct exe *exe, const struct explain_options *o, const double *times)
 {
     struct json json;
@@ -185,6 +195,8 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
     else
         printf("the peak of this %s not measured\n", here ? "precision" : "device");
     print_phases(exe, times);
+    if (!here)
+        print_ways(exe);
     print_passes(exe);
     printf(
         "memory: %.1f MB planned for activations and scratch (%.1f MB unshared), %.1f MB weights\n",

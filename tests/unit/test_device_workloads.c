@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every node of every workload, in f32 and bf16, has an own kernel on the GPU: a node without one
- * is computed on the host, and then nothing of the network is captured. */
+ * Every node of every workload, in f32 with images plain and channels-last and in bf16, has an own
+ * kernel on the GPU: a node without one is computed on the host, and then nothing of the network is
+ * captured. */
 
 #include <stdio.h>
 #include <string.h>
@@ -36,13 +37,15 @@ static const char *refusal(const struct kernel_query *q, struct error *why)
     return why->message;
 }
 
-static int refused_of(const char *name, enum precision precision, const struct device *device)
+static int refused_of(const char *name, enum precision precision, enum images images,
+                      const struct device *device)
 {
     struct graph *graph;
     struct lowered lowered;
     struct error err = {0};
     int refused = 0;
-    struct exe_options options = {.threads = 1, .precision = precision, .device = "cuda"};
+    struct exe_options options = {
+        .threads = 1, .precision = precision, .images = images, .device = "cuda"};
     if (workload_open(name, 0, PRECISION_F32, &graph, &err) != STATUS_OK ||
         lowered_open_with(&lowered, graph, &options, &err) != STATUS_OK)
         fail_msg("%s: %s", name, err.message);
@@ -53,8 +56,9 @@ static int refused_of(const char *name, enum precision precision, const struct d
         const char *reason = refusal(&q, &why);
         refused += reason != NULL;
         if (reason)
-            print_message("%s in %s, %s \"%s\": %s\n", name, precision_name(precision),
-                          q.node->op->name, q.node->name, reason);
+            print_message("%s in %s%s, %s \"%s\": %s\n", name, precision_name(precision),
+                          images == IMAGES_PLAIN ? " with plain images" : "", q.node->op->name,
+                          q.node->name, reason);
     }
     lowered_close(&lowered);
     return refused;
@@ -62,15 +66,20 @@ static int refused_of(const char *name, enum precision precision, const struct d
 
 TEST(no_node_is_left_to_the_host)
 {
-    static const enum precision precisions[] = {PRECISION_F32, PRECISION_BF16};
+    static const struct {
+        enum precision precision;
+        enum images images;
+    } forms[] = {
+        {PRECISION_F32, IMAGES_LAST}, {PRECISION_F32, IMAGES_PLAIN}, {PRECISION_BF16, IMAGES_LAST}};
     struct device device;
     int refused = 0;
     MUST(device_open, "cuda", &device);
-    for (int p = 0; p < ARRAY_COUNT(precisions); p++) {
+    for (int p = 0; p < ARRAY_COUNT(forms); p++) {
         for (int k = 0; k < workload_count(); k++)
-            refused += refused_of(workload_at(k)->name, precisions[p], &device);
+            refused +=
+                refused_of(workload_at(k)->name, forms[p].precision, forms[p].images, &device);
         for (int k = 0; k < ARRAY_COUNT(variants); k++)
-            refused += refused_of(variants[k], precisions[p], &device);
+            refused += refused_of(variants[k], forms[p].precision, forms[p].images, &device);
     }
     device_close(&device);
     assert_int_equal(refused, 0);

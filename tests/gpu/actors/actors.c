@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A plug-in with three kernels of Relu for the device "cuda", which are right, wrong, slow, or
- * break its rules as a test wants (actors.h). They only use the device's own functions. */
+ * break its rules as a test wants (actors.h), and one of MaxPool that takes nothing. They only use
+ * the device's own functions. */
 #include "tests/gpu/actors/actors.h"
 
 #include "engine/run/plugin.h"
@@ -89,7 +90,24 @@ ACTOR(0, .unlike_variants = false);
 ACTOR(1, .unlike_variants = true);
 ACTOR(2, .ranked_variants = true);
 
-static const struct kernel *const kernels[] = {&actor_0, &actor_1, &actor_2};
+/* Stands for a library that computes on images, and refuses these. */
+static enum status plan_bystander(const struct kernel_query *q, int variant,
+                                  struct kernel_state *state, struct error *why)
+{
+    (void)q;
+    (void)variant;
+    (void)state;
+    return host->refuse(why, STATUS_UNSUPPORTED, "does not play");
+}
+
+static const struct kernel bystander = {.name = "bystander",
+                                        .provider = "actors",
+                                        .device = "cuda",
+                                        .ops = OPS("MaxPool"),
+                                        .plan = plan_bystander,
+                                        .launch = launch};
+
+static const struct kernel *const kernels[] = {&actor_0, &actor_1, &actor_2, &bystander};
 
 static const struct plugin table = {
     .abi = PLUGIN_ABI,
