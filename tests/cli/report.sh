@@ -300,7 +300,7 @@ runs ridge plot
 prints '^roofline +run'
 prints '^roofline_against +two runs'
 runs ridge plot --json
-holds 'length == 11 and all(.[]; .name and .title and .about)'
+holds 'length == 13 and all(.[]; .name and .title and .about)'
 if drawn; then
     for name in breakdown history latency roofline roofline_ops spread; do
         runs ridge plot "$name" --db "$tap_dir/usual.db" --output "$tap_dir/plots"

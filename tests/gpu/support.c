@@ -77,13 +77,20 @@ struct exception {
     enum dtype type;
     const char *reason;
     const char *instead;
+    bool plain; /* with plain images only */
 };
+
+#define OWN_OR_LAST "own kernel; channels-last, which is compiled too, cuDNN has one"
 
 static const struct exception exceptions[] = {
     {"Attention", DTYPE_F32, "", "own kernel: cuDNN's attention rounds to tf32, f16 or bf16"},
     {"MatMul", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32"},
     {"Gemm", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32"},
     {"MatMul", DTYPE_F32, "more than one product", "cuBLASLt: cuDNN's products round to tf32"},
+    {"Conv", DTYPE_F32, "", OWN_OR_LAST, true},
+    {"ConvTranspose", DTYPE_F32, "", OWN_OR_LAST, true},
+    {"GlobalAveragePool", DTYPE_F32, "", OWN_OR_LAST, true},
+    {"BatchNormalization", DTYPE_F32, "", OWN_OR_LAST, true},
 };
 
 struct answer {
@@ -320,7 +327,8 @@ static const struct exception *exception_of(const struct signature *s, const cha
     for (int k = 0; k < ARRAY_COUNT(exceptions); k++) {
         const struct exception *e = &exceptions[k];
         bool type = e->type == DTYPE_NONE || e->type == forms[s->form].floats;
-        if (strcmp(e->op, s->op) == 0 && type && strstr(reason, e->reason))
+        bool images = !e->plain || forms[s->form].images == IMAGES_PLAIN;
+        if (strcmp(e->op, s->op) == 0 && type && images && strstr(reason, e->reason))
             return e;
     }
     return NULL;
