@@ -202,7 +202,11 @@ TEST(files_are_named_alone_or_in_pairs)
     find(text_of("pairs:%s/corpus.vi,corpus.en", folder), folder, &place);
     find(text_of("%s/all.tsv", folder), folder, &place);
     assert_string_equal(place.file[0], "all.tsv");
-    find_no(text_of("%s/corpus.vi,/tmp/x", folder), "both files must lie in one folder");
+    char other[] = "/tmp/ridge-pairs-XXXXXX";
+    assert_non_null(mkdtemp(other));
+    write_file(other, "corpus.en", "x y\nz\n");
+    find_no(text_of("%s/corpus.vi,%s/corpus.en", folder, other),
+            "both files must lie in one folder");
     find_no(text_of("cora:%s/corpus.vi,corpus.en", folder),
             "data of format cora are not pairs of files");
     find_no(text_of("%s", folder), "of no format that is known");
@@ -213,5 +217,5 @@ TEST(files_are_named_alone_or_in_pairs)
     assert_int_equal(c.set.count[DATA_LEARNT], 2);
     assert_int_equal(c.set.count[DATA_HELD_OUT], 1);
     data_case_close(&c);
-    assert_int_equal(system(text_of("rm -r %s", folder)), 0);
+    assert_int_equal(system(text_of("rm -r %s %s", folder, other)), 0);
 }
