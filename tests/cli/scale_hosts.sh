@@ -9,7 +9,12 @@ cat >"$tap_dir/ssh" <<'EOS'
 #!/bin/sh
 # HOST COMMAND...: here
 while [ "${1#-}" != "$1" ]; do shift; done
-echo "$1" >>"$(dirname "$0")/reached"
+here=$(dirname "$0")
+echo "$1" >>"$here/reached"
+# A host has its own temporary folder: daemons in one would remove each other's files.
+mkdir -p "$here/of-$1"
+TMPDIR=$here/of-$1
+export TMPDIR
 shift
 exec sh -c "$*"
 EOS

@@ -5,6 +5,7 @@
 #include "engine/compile/compile.h"
 #include "engine/graph/op_list.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { USERS = 5, STEPS = 7, WIDTH = 40 };
@@ -21,24 +22,14 @@ static int expanded(struct graph *g, int x)
     return graph_node(g, "Expand", NULL, INPUTS(x, all), NO_ATTRS);
 }
 
-static struct exe *compiled(const struct graph *g, bool no_fuse)
-{
-    struct error err = {0};
-    struct exe *exe;
-    struct exe_options options = {.threads = 2,
-                                  .isa = isa_detect(),
-                                  .no_tune = true,
-                                  .no_fuse = no_fuse,
-                                  .only_variant = NONE};
-    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    return exe;
-}
-
 /* Takes the graph: how many Expands are steps. The result is the same to the last bit. */
 static int expands_left(struct graph *g)
 {
-    struct exe *exe = compiled(g, false), *plain = compiled(g, true);
+    struct exe_options options = {
+        .threads = 2, .isa = isa_detect(), .no_tune = true, .only_variant = NONE};
+    struct exe *exe = compiled(g, &options);
+    options.no_fuse = true;
+    struct exe *plain = compiled(g, &options);
     int count = 0;
     for (int s = 0; s < exe_step_count(exe); s++)
         count += exe_step_at(exe, s).node->op == &op_expand;

@@ -8,6 +8,7 @@
 #include "engine/reference/reference.h"
 #include "engine/run/exe_internal.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { ROWS = 37, WIDTH = 24, OUTPUTS_MAX = 4 };
@@ -28,17 +29,13 @@ static int side_by_side(struct graph *g, int a, int b)
     return concat(g, 1, 2, (const int[]){a, b});
 }
 
-static struct exe *compiled(const struct graph *g, struct exe_options options)
+static struct exe *compiled_with(const struct graph *g, struct exe_options options)
 {
-    struct error err = {0};
-    struct exe *exe;
     options.threads = 2;
     options.isa = isa_detect();
     options.no_tune = true;
     options.only_variant = NONE;
-    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    return exe;
+    return compiled(g, &options);
 }
 
 static int copies_of(const struct exe *exe)
@@ -71,14 +68,12 @@ static void parts_are_apart(const struct exe *exe)
  * without parts bit by bit, and returns how many concatenations are still steps. */
 static int copies_left(struct graph *g)
 {
-    struct error err = {0};
     struct ref_tensor expected[OUTPUTS_MAX];
     assert_in_range(g->output_count, 1, OUTPUTS_MAX);
-    if (graph_check(g, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(reference_run(g, NULL, expected, NULL, &err), STATUS_OK);
-    struct exe *exe = compiled(g, (struct exe_options){.threads = 2});
-    struct exe *apart = compiled(g, (struct exe_options){.keep_values = true});
+    MUST(graph_check, g);
+    MUST(reference_run, g, NULL, expected, NULL);
+    struct exe *exe = compiled_with(g, (struct exe_options){0});
+    struct exe *apart = compiled_with(g, (struct exe_options){.keep_values = true});
     int copies = copies_of(exe);
     parts_are_apart(exe);
     exe_run(apart);
@@ -88,8 +83,7 @@ static int copies_left(struct graph *g)
             const struct value *v = &g->values[g->outputs[k]];
             struct ref_tensor got;
             size_t bytes = (size_t)shape_count(&v->shape) * dtype_size(v->dtype);
-            assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, k), &err),
-                             STATUS_OK);
+            MUST(ref_from_data, &got, v->dtype, &v->shape, exe_output(exe, k));
             assert_true(ref_rel_error(&got, &expected[k]) <= 2e-5);
             assert_memory_equal(exe_output(exe, k), exe_output(apart, k), bytes);
             ref_release(&got);
@@ -210,7 +204,7 @@ TEST(a_part_is_counted_once)
     struct graph *g = graph_new("bytes");
     int x = matrix(g), y = side_by_side(g, relu(g, dense(g, x, "a", 5)), x);
     graph_output(g, dense(g, y, "b", 4));
-    struct exe *exe = compiled(g, (struct exe_options){.threads = 2});
+    struct exe *exe = compiled_with(g, (struct exe_options){0});
     for (int s = 0; s < exe_step_count(exe); s++) {
         struct exe_step step = exe_step_at(exe, s);
         if (step.node->op == &op_concat) {
@@ -230,7 +224,7 @@ TEST(as_it_is_where_that_is_asked_for)
         int x = matrix(g), y = side_by_side(g, dense(g, x, "a", 5), dense(g, x, "b", 3));
         graph_output(g, dense(g, y, "c", 4));
         struct exe_options options = {.no_fuse = kind == 0, .keep_values = kind == 1};
-        struct exe *exe = compiled(g, options);
+        struct exe *exe = compiled_with(g, options);
         assert_int_equal(copies_of(exe), 1);
         exe_free(exe);
         graph_free(g);
@@ -249,7 +243,7 @@ TEST(a_state_moves_on)
     int y = concat(g, 0, 2, (const int[]){rest, relu(g, x)});
     graph_output(g, sigmoid(g, y));
     graph_state_after(g, s, y);
-    struct exe *exe = compiled(g, (struct exe_options){.threads = 2});
+    struct exe *exe = compiled_with(g, (struct exe_options){0});
     assert_int_equal(copies_of(exe), 0);
     const float *kept = exe_input(exe, 0), *row = exe_input(exe, 1);
     for (int run = 0; run < LENGTH + 1; run++) {

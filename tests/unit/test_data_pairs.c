@@ -167,20 +167,15 @@ __attribute__((format(printf, 2, 3))) static const char *print_text(char text[TE
 
 static void find(const char *text, const char *folder, struct data_place *place)
 {
-    struct error err;
-    if (data_find(text, place, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(data_find, text, place);
     assert_string_equal(place->format->name, "pairs");
     assert_string_equal(place->folder, folder);
 }
 
 static void find_no(const char *text, const char *message)
 {
-    struct error err;
     struct data_place place;
-    assert_int_equal(data_find(text, &place, &err), STATUS_FAILED);
-    if (!strstr(err.message, message))
-        fail_msg("\"%s\" is not in \"%s\"", message, err.message);
+    FAILS(STATUS_FAILED, message, data_find, text, &place);
 }
 
 TEST(files_are_named_alone_or_in_pairs)

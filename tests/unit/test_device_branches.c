@@ -12,6 +12,7 @@
 #include "engine/run/plugin.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { COMMAND_NS = 1000000, ROWS = 4, COLUMNS = 8, ELEMENTS = ROWS * COLUMNS };
@@ -95,12 +96,10 @@ static struct exe_options as_it_is(bool tuned)
     return options;
 }
 
-static struct exe *compiled(struct graph *g, const struct exe_options *options)
+/* Takes the graph. */
+static struct exe *take(struct graph *g, const struct exe_options *options)
 {
-    struct error err = {0};
-    struct exe *exe = NULL;
-    if (exe_new(g, options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    struct exe *exe = compiled(g, options);
     graph_free(g);
     return exe;
 }
@@ -128,8 +127,8 @@ static void assert_same_outputs(struct exe *exe, struct exe *other)
 TEST(branches_run_side_by_side_where_that_is_faster)
 {
     struct exe_options tuned = as_it_is(true), untuned = as_it_is(false);
-    struct exe *exe = compiled(three_branches(), &tuned);
-    struct exe *plain = compiled(three_branches(), &untuned);
+    struct exe *exe = take(three_branches(), &tuned);
+    struct exe *plain = take(three_branches(), &untuned);
     assert_int_equal(exe_step_count(exe), 8);
     assert_int_equal(lanes_count(exe), 3);
     assert_float_equal(commands_of(exe), 5, 1e-6);
@@ -147,7 +146,7 @@ TEST(what_was_faster_is_remembered)
     struct file text;
     struct error err = {0};
     options.cache = path;
-    exe_free(compiled(three_branches(), &options));
+    exe_free(take(three_branches(), &options));
     assert_int_equal(file_map(path, &text, &err), STATUS_OK);
     char *copy = calloc(1, text.size + 1);
     assert_non_null(copy);
@@ -161,7 +160,7 @@ TEST(what_was_faster_is_remembered)
     fputs(copy, file);
     fclose(file);
     free(copy);
-    struct exe *exe = compiled(three_branches(), &options);
+    struct exe *exe = take(three_branches(), &options);
     assert_float_equal(commands_of(exe), 8, 1e-6);
     exe_free(exe);
 }
@@ -173,15 +172,15 @@ TEST(any_network_computes_the_same_side_by_side)
     int forked = 0;
     for (unsigned seed = 1; seed <= 24; seed++) {
         struct exe_options options = as_it_is(false), tuned = as_it_is(true);
-        struct exe *plain = compiled(any_network(seed), &options);
-        struct exe *by_steps = compiled(any_network(seed), &options);
+        struct exe *plain = take(any_network(seed), &options);
+        struct exe *by_steps = take(any_network(seed), &options);
         assert_int_equal(lanes_open(by_steps, NULL), STATUS_OK);
         assert_int_equal(exe_use_branches(by_steps, true, NULL), STATUS_OK);
         assert_null(exe_not_captured(by_steps));
         assert_same_outputs(by_steps, plain);
         exe_free(by_steps);
         if (seed <= 3 && host_gpu()->clock) {
-            struct exe *by_levels = compiled(any_network(seed), &tuned);
+            struct exe *by_levels = take(any_network(seed), &tuned);
             forked += lanes_count(by_levels) > 1;
             assert_int_equal(exe_use_branches(by_levels, true, NULL), STATUS_OK);
             assert_null(exe_not_captured(by_levels));

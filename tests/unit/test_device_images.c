@@ -11,6 +11,7 @@
 #include "engine/reference/reference.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { COMMAND_NS = 1000000 };
@@ -63,12 +64,10 @@ static struct exe_options tuned(void)
     return options;
 }
 
-static struct exe *compiled(struct graph *g, const struct exe_options *options)
+/* Takes the graph. */
+static struct exe *take(struct graph *g, const struct exe_options *options)
 {
-    struct error err = {0};
-    struct exe *exe = NULL;
-    if (exe_new(g, options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    struct exe *exe = compiled(g, options);
     graph_free(g);
     return exe;
 }
@@ -76,7 +75,7 @@ static struct exe *compiled(struct graph *g, const struct exe_options *options)
 /* Compiles, and frees: how images lie. */
 static enum images images_of(struct graph *g, const struct exe_options *options)
 {
-    struct exe *exe = compiled(g, options);
+    struct exe *exe = take(g, options);
     enum images images = exe_options(exe)->images;
     exe_free(exe);
     return images;
@@ -85,11 +84,11 @@ static enum images images_of(struct graph *g, const struct exe_options *options)
 TEST(exact_images_lie_where_the_network_is_faster)
 {
     struct exe_options options = tuned();
-    struct exe *exe = compiled(pools(), &options);
+    struct exe *exe = take(pools(), &options);
     assert_int_equal(exe_options(exe)->images, IMAGES_PLAIN);
     assert_int_equal(exe_step_count(exe), 2);
     exe_free(exe);
-    exe = compiled(pool_transposed(), &options);
+    exe = take(pool_transposed(), &options);
     assert_int_equal(exe_options(exe)->images, IMAGES_LAST);
     assert_int_equal(exe_step_count(exe), 1);
     exe_free(exe);
@@ -104,7 +103,7 @@ TEST(both_ways_give_the_same_result)
     struct exe *both[2];
     for (int k = 0; k < 2; k++) {
         options.images = k ? IMAGES_PLAIN : IMAGES_LAST;
-        both[k] = compiled(pools(), &options);
+        both[k] = take(pools(), &options);
         assert_int_equal(exe_step_count(both[k]), k ? 2 : 4);
         exe_run(both[k]);
         results[k] = exe_output(both[k], 0);

@@ -8,6 +8,7 @@
 #include "engine/graph/op_list.h"
 #include "engine/reference/reference.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { BATCH = 300, TABLE = 40 };
@@ -24,42 +25,29 @@ static int column(struct graph *g, const char *name, int64_t width)
                        (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
 }
 
-static int count_ops(const struct graph *g, const struct op *op)
-{
-    int count = 0;
-    for (int n = 0; n < g->node_count; n++)
-        count += g->nodes[n].op == op;
-    return count;
-}
-
 static struct ref_tensor result_of(const struct graph *g)
 {
-    struct error err = {0};
     struct ref_tensor result[2] = {0};
-    if (graph_check(g, &err) != STATUS_OK || reference_run(g, NULL, result, NULL, &err))
-        fail_msg("%s", err.message);
+    MUST(graph_check, g);
+    MUST(reference_run, g, NULL, result, NULL);
     ref_release(&result[1]);
     return result[0];
 }
 
-static struct exe *compiled(const struct graph *g, bool no_fuse)
+static struct exe *with_passes(const struct graph *g, bool no_fuse)
 {
-    struct error err = {0};
-    struct exe *exe;
     struct exe_options options = {.threads = 2,
                                   .isa = isa_detect(),
                                   .no_tune = true,
                                   .no_fuse = no_fuse,
                                   .only_variant = NONE};
-    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    return exe;
+    return compiled(g, &options);
 }
 
 /* Both as the passes leave it and as it is. */
 static void runs_alike(const struct graph *g)
 {
-    struct exe *joined = compiled(g, false), *plain = compiled(g, true);
+    struct exe *joined = with_passes(g, false), *plain = with_passes(g, true);
     const struct value *y = &g->values[g->outputs[0]];
     exe_run(joined);
     exe_run(plain);
@@ -72,15 +60,13 @@ static void runs_alike(const struct graph *g)
 /* Takes the graph; how many Embeddings the pass makes of it. */
 static int joined(struct graph *g)
 {
-    struct error err = {0};
     struct ref_tensor before = result_of(g);
     runs_alike(g);
-    if (pass_join_embeddings(g, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(pass_join_embeddings, g);
     graph_compact(g);
     struct ref_tensor after = result_of(g);
     assert_true(ref_rel_error(&after, &before) == 0);
-    int count = count_ops(g, &op_embeddings);
+    int count = count_ops(g, op_embeddings.name);
     ref_release(&before);
     ref_release(&after);
     graph_free(g);
@@ -179,8 +165,8 @@ TEST(indices_of_all_tables_are_checked)
 {
     struct error err = {0};
     struct graph *g = two_tables(0);
-    struct exe *exe = compiled(g, false);
-    assert_int_equal(exe_run_checked(exe, &err), STATUS_OK);
+    struct exe *exe = with_passes(g, false);
+    MUST(exe_run_checked, exe);
     ((int32_t *)exe_input(exe, 0))[BATCH - 1] = TABLE;
     assert_int_equal(exe_run_checked(exe, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "index 40"));
@@ -192,7 +178,6 @@ TEST(indices_of_all_tables_are_checked)
 TEST(what_all_rows_have_alike_comes_after)
 {
     for (int kind = 0; kind < 3; kind++) {
-        struct error err = {0};
         struct graph *g = graph_new("dressed");
         int parts[2];
         for (int k = 0; k < 2; k++) {
@@ -208,12 +193,12 @@ TEST(what_all_rows_have_alike_comes_after)
         graph_output(g, concat(g, 1, 2, parts));
         runs_alike(g);
         struct ref_tensor before = result_of(g);
-        assert_int_equal(pass_join_embeddings(g, &err), STATUS_OK);
+        MUST(pass_join_embeddings, g);
         graph_compact(g);
         struct ref_tensor after = result_of(g);
         assert_true(ref_rel_error(&after, &before) == 0);
-        assert_int_equal(count_ops(g, &op_embeddings), kind < 2);
-        assert_int_equal(count_ops(g, &op_add), kind < 2 ? 1 : 2);
+        assert_int_equal(count_ops(g, op_embeddings.name), kind < 2);
+        assert_int_equal(count_ops(g, op_add.name), kind < 2 ? 1 : 2);
         ref_release(&before);
         ref_release(&after);
         graph_free(g);

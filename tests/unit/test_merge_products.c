@@ -7,6 +7,7 @@
 #include "engine/graph/op_list.h"
 #include "engine/reference/reference.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { ROWS = 21, DEPTH = 700, OUTPUTS_MAX = 4 };
@@ -24,52 +25,30 @@ static int product(struct graph *g, int x, const char *name, int64_t columns)
     return graph_node(g, "MatMul", NULL, INPUTS(x, w), NO_ATTRS);
 }
 
-static int count_ops(const struct graph *g, const struct op *op)
-{
-    int count = 0;
-    for (int n = 0; n < g->node_count; n++)
-        count += g->nodes[n].op == op;
-    return count;
-}
-
 static void results_of(const struct graph *g, struct ref_tensor *results)
 {
-    struct error err = {0};
-    if (graph_check(g, &err) != STATUS_OK || reference_run(g, NULL, results, NULL, &err))
-        fail_msg("%s", err.message);
+    MUST(graph_check, g);
+    MUST(reference_run, g, NULL, results, NULL);
 }
 
 /* The executable computes what the reference says. */
-static void runs_right(const struct graph *g, const struct ref_tensor *expected)
+static void runs_right(const struct graph *g)
 {
-    struct error err = {0};
-    struct exe *exe;
     struct exe_options options = {
         .threads = 2, .isa = isa_detect(), .no_tune = true, .only_variant = NONE};
-    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    exe_run(exe);
-    for (int k = 0; k < g->output_count; k++) {
-        const struct value *v = &g->values[g->outputs[k]];
-        struct ref_tensor got;
-        assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, k), &err),
-                         STATUS_OK);
-        assert_true(ref_rel_error(&got, &expected[k]) <= 2e-5);
-        ref_release(&got);
-    }
+    struct exe *exe = compiled(g, &options);
+    assert_true(run_error(exe, g) <= 2e-5);
     exe_free(exe);
 }
 
 /* Takes the graph: the pass leaves so many products, and cuts results up so often. */
 static void leaves(struct graph *g, int products, int cuts)
 {
-    struct error err = {0};
     struct ref_tensor before[OUTPUTS_MAX] = {0}, after[OUTPUTS_MAX] = {0};
     assert_in_range(g->output_count, 1, OUTPUTS_MAX);
     results_of(g, before);
-    runs_right(g, before);
-    if (pass_merge_products(g, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    runs_right(g);
+    MUST(pass_merge_products, g);
     graph_compact(g);
     results_of(g, after);
     for (int k = 0; k < g->output_count; k++) {
@@ -77,8 +56,8 @@ static void leaves(struct graph *g, int products, int cuts)
         ref_release(&before[k]);
         ref_release(&after[k]);
     }
-    assert_int_equal(count_ops(g, &op_mat_mul), products);
-    assert_int_equal(count_ops(g, &op_split), cuts);
+    assert_int_equal(count_ops(g, op_mat_mul.name), products);
+    assert_int_equal(count_ops(g, op_split.name), cuts);
     graph_free(g);
 }
 

@@ -169,10 +169,8 @@ static enum status run_together(void *context, struct group *group, int rank, st
 
 TEST(operations_wait_for_each_other)
 {
-    struct error err = {0};
     struct local_ranks run = ranks_of(3, patient_ns, run_together, NULL);
-    if (local_ranks_run(&run, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(local_ranks_run, &run);
 }
 
 /* ---- what it does not have ---- */
@@ -234,8 +232,7 @@ TEST(each_rank_takes_a_gpu_of_its_own)
     expect_part(err.message, "Duplicate GPU detected : rank 0 and rank 1");
     unsetenv("CUDA_VISIBLE_DEVICES");
     setenv("RIDGE_NCCL_SHARE", "1", 1); /* as hosts of their own */
-    if (local_ranks_run(&run, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(local_ranks_run, &run);
     unsetenv("RIDGE_NCCL_SHARE");
     setenv("RIDGE_HOST_GPUS", "0", 1);
     assert_int_equal(local_ranks_run(&run, &err), STATUS_UNSUPPORTED);

@@ -12,29 +12,26 @@
 #include "engine/reference/reference.h"
 #include "engine/train/sync_norm.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/training.h"
 #include "workloads/workload.h"
 
 static struct graph *loss_graph(const char *name, int64_t batch)
 {
-    struct error err = {0};
     struct graph *g;
     const struct training *training;
     char spec[256];
     const char *tiny = workload_of(name)->training->tiny;
     snprintf(spec, sizeof(spec), "%s%s%s", name, tiny ? ":" : "", tiny ? tiny : "");
-    if (workload_open_loss(spec, batch, &g, &training, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(workload_open_loss, spec, batch, &g, &training);
     return g;
 }
 
 static double loss_of(const struct graph *g)
 {
-    struct error err = {0};
     struct ref_tensor *outputs = calloc((size_t)g->output_count, sizeof(*outputs));
     assert_non_null(outputs);
-    if (reference_run(g, NULL, outputs, NULL, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(reference_run, g, NULL, outputs, NULL);
     double loss = outputs[0].f[0];
     for (int k = 0; k < g->output_count; k++)
         ref_release(&outputs[k]);
@@ -42,22 +39,12 @@ static double loss_of(const struct graph *g)
     return loss;
 }
 
-static int count_of(const struct graph *g, const struct op *op)
-{
-    int count = 0;
-    for (int n = 0; n < g->node_count; n++)
-        count += g->nodes[n].op == op;
-    return count;
-}
-
 static void assert_same_loss(const char *name, int64_t batch, int exchanges_least)
 {
-    struct error err = {0};
     struct graph *g = loss_graph(name, batch);
     double plain = loss_of(g);
-    if (synchronise_batch_norms(g, 1, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    assert_true(count_of(g, &op_all_reduce) >= exchanges_least);
+    MUST(synchronise_batch_norms, g, 1);
+    assert_true(count_ops(g, op_all_reduce.name) >= exchanges_least);
     double synchronised = loss_of(g);
     if (!(fabs(synchronised - plain) <= 1e-12 * fabs(plain)))
         fail_msg("%s: %.17g instead of %.17g", name, synchronised, plain);
