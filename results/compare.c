@@ -131,6 +131,8 @@ static void measure(struct comparison *c, const struct compare_known *known,
     for (int k = 0; k < COMPARE_LEVELS; k++)
         c->level[k] = exp(shift[k]);
     c->explained_by = compare_explained_by(known, machine, shift);
+    if (c->explained_by < 0)
+        c->explained_by = compare_displaced_by(known, shift);
     c->swing = expm1(fmax(machine->swing, range));
     if (known->pairs.count) {
         c->p_rank = known->pairs.p_sign;
@@ -354,6 +356,25 @@ static enum status adjust(struct comparison *out, int count, struct error *err)
     return status;
 }
 
+/* A program that hands work over more slowly must not pass for a machine whose CPUs lie apart: a
+ * side counts as displaced in a point only if it met the usual placement in most others, or if both
+ * are one program. */
+static void settle_placements(const struct compare_point *points, struct compare_known *known,
+                              int count)
+{
+    int placed = 0, base_met = 0, head_met = 0;
+    for (int k = 0; k < count; k++)
+        if (known[k].judged && known[k].placed) {
+            placed++;
+            base_met += known[k].base_met;
+            head_met += known[k].head_met;
+        }
+    for (int k = 0; k < count; k++) {
+        bool usual = points[k].same_program || (2 * base_met > placed && 2 * head_met > placed);
+        known[k].placed = known[k].placed && usual;
+    }
+}
+
 static enum status compare_known_points(const struct compare_point *points, int count,
                                         const struct compare_rules *rules,
                                         struct compare_known *known, struct comparison *out,
@@ -371,6 +392,7 @@ static enum status compare_known_points(const struct compare_point *points, int 
             out[k].head_median = lone_median(&points[k].head);
         }
     }
+    settle_placements(points, known, count);
     TRY(compare_pool(known, count, rules, &machine, err));
     for (int k = 0; k < count; k++)
         if (known[k].judged)

@@ -156,3 +156,16 @@ int compare_explained_by(const struct compare_known *known,
     }
     return best;
 }
+
+int compare_displaced_by(const struct compare_known *known, const double shift[COMPARE_LEVELS])
+{
+    bool head_alone = known->base_met && !known->head_met;
+    bool base_alone = known->head_met && !known->base_met;
+    if (!known->placed || !(known->effect > 0 ? head_alone : base_alone))
+        return -1;
+    double sign = known->effect > 0 ? 1 : -1;
+    double far = sign * shift[COMPARE_HAND_OVER], crowded = sign * shift[COMPARE_MULTIPLY_ADD];
+    return crowded > 0 && !(far > crowded) ? COMPARE_MULTIPLY_ADD
+           : far > 0                       ? COMPARE_HAND_OVER
+                                           : -1;
+}

@@ -15,4 +15,8 @@ int compare_explained_by(const struct compare_known *known,
                          const struct compare_machine_noise *machine,
                          const double shift[COMPARE_LEVELS]);
 
+/* The level that shows that the slower side of a point never met the usual placement of the
+ * machine's CPUs while the other did, or -1. */
+int compare_displaced_by(const struct compare_known *known, const double shift[COMPARE_LEVELS]);
+
 #endif

@@ -84,6 +84,9 @@ enum status compare_match(const struct compare_point *point, struct compare_matc
     }
     int base = keep_visits(&point->base, &usual, kept);
     int head = keep_visits(&point->head, &usual, kept + base);
+    out->known = isfinite(usual.hand_over_s) || isfinite(usual.multiply_add);
+    out->base_met = base > 0;
+    out->head_met = head > 0;
     if (base == 0 || head == 0)
         return STATUS_OK;
     out->point.base.visits = kept;

@@ -12,6 +12,8 @@
 struct compare_matched {
     struct compare_point point; /* borrows times and reasons; the arrays of visits are its own */
     void *visits, *history;     /* those arrays; NULL: none was left out */
+    bool known;                 /* the levels tell the usual placement */
+    bool base_met, head_met;    /* the side was in it */
 };
 
 enum status compare_match(const struct compare_point *point, struct compare_matched *out,

@@ -251,6 +251,9 @@ enum status compare_known_make(struct compare_known *known, const struct compare
     struct compare_matched matched;
     *known = (struct compare_known){.judged = true, .history = NAN, .range = NAN};
     TRY(compare_match(point, &matched, err));
+    known->placed = matched.known;
+    known->base_met = matched.base_met;
+    known->head_met = matched.head_met;
     enum status status = known_fill(known, &matched.point, err);
     compare_match_release(&matched);
     if (status != STATUS_OK)

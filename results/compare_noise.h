@@ -29,7 +29,9 @@ enum compare_source {
 
 /* All that is known of a point before points lend each other anything. */
 struct compare_known {
-    bool judged; /* false: nothing else is set */
+    bool judged;             /* false: nothing else is set */
+    bool placed;             /* what of the machine's placement each side met is known */
+    bool base_met, head_met; /* the usual one (results/compare_match.h) */
     struct compare_side_values base, head;
     struct compare_past_values past;
     struct compare_pairs pairs;

@@ -197,6 +197,38 @@ TEST(visits_in_other_placements_do_not_count)
     }
 }
 
+/* din on two distant CPUs: at twice its time in all visits of one run, whose other points met the
+ * usual placement. Handing work over, at three times its time, does not explain the amount. */
+TEST(a_point_whose_visits_were_all_displaced_is_the_machine)
+{
+    static struct made_data d[3];
+    struct compare_point points[3];
+    struct comparison c[3];
+    uint64_t draw = 0;
+    for (int p = 0; p < 3; p++) {
+        made_series(&d[p], &(struct made_world){1, 4, 0, false, .001, .005, 0}, &draw);
+        for (int k = 0; k < 8; k++)
+            d[p].visits[k / 4][k % 4].slow[COMPARE_HAND_OVER] = 2.2e-7;
+    }
+    for (int v = 0; v < 4; v++)
+        displace(&d[0], 1, v, true);
+    for (int p = 0; p < 3; p++)
+        points[p] = d[p].point;
+    MUST(compare_points, points, 3, NULL, c);
+    assert_int_equal(c[0].verdict, VERDICT_MACHINE);
+    assert_non_null(strstr(c[0].reason, "handing work to threads took 3.0 times as long"));
+    assert_int_equal(c[1].verdict, VERDICT_UNCHANGED);
+    /* The same in all points: it may be the program that hands work over more slowly. */
+    for (int p = 1; p < 3; p++)
+        for (int v = 0; v < 4; v++)
+            displace(&d[p], 1, v, true);
+    MUST(compare_points, points, 3, NULL, c);
+    for (int p = 0; p < 3; p++)
+        assert_int_equal(c[p].verdict, VERDICT_REGRESSED);
+    points[0].same_program = true;
+    assert_int_equal(judge(&points[0]).verdict, VERDICT_MACHINE);
+}
+
 /* A run of the history that never met that placement says nothing of its program's noise. */
 TEST(earlier_runs_in_another_placement_are_no_noise)
 {
