@@ -4,7 +4,7 @@
 # are none are shown beside them.
 #
 #   RIDGE_TRIALS  runs of the suite in turns (30, so 1,020 points of quick; nine minutes each at most)
-#   RIDGE_SUITE   what is run (quick); options may follow: "ncf --threads 1"
+#   RIDGE_SUITE   what is run (quick); options may follow: "ncf --threads 1"; tests/long/in_turns.toml has 52 short points
 #   RIDGE_KEEP    a folder for the database, which stays; made where it is absent
 . tests/lib/tap.sh
 . tests/lib/verdicts.sh
