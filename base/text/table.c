@@ -61,17 +61,26 @@ static void print_cell(const struct table *table, int column, const char *text, 
         fprintf(stream, "%s%s%*s", gap, text, fill, "");
 }
 
-void table_print(const struct table *table, FILE *stream)
+void table_print_titles(const struct table *table, FILE *stream)
 {
     for (int k = 0; k < table->column_count; k++)
         print_cell(table, k, table->titles[k], stream);
     fputc('\n', stream);
-    for (size_t k = 0; k < table->cell_count; k++) {
-        int column = (int)(k % (size_t)table->column_count);
-        print_cell(table, column, table->cells[k], stream);
-        if (column == table->column_count - 1 || k + 1 == table->cell_count)
-            fputc('\n', stream);
-    }
+}
+
+void table_print_row(const struct table *table, size_t row, FILE *stream)
+{
+    size_t columns = (size_t)table->column_count, first = row * columns;
+    for (size_t k = 0; k < columns && first + k < table->cell_count; k++)
+        print_cell(table, (int)k, table->cells[first + k], stream);
+    fputc('\n', stream);
+}
+
+void table_print(const struct table *table, FILE *stream)
+{
+    table_print_titles(table, stream);
+    for (size_t row = 0; row * (size_t)table->column_count < table->cell_count; row++)
+        table_print_row(table, row, stream);
     if (table->incomplete)
         fputs("(out of memory: some cells are missing)\n", stream);
 }

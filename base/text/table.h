@@ -38,6 +38,9 @@ struct table {
 void table_column(struct table *table, const char *title, enum table_align align);
 __attribute__((format(printf, 2, 3))) void table_cell(struct table *table, const char *format, ...);
 void table_print(const struct table *table, FILE *stream);
+/* The parts of it, for lines between the rows. */
+void table_print_titles(const struct table *table, FILE *stream);
+void table_print_row(const struct table *table, size_t row, FILE *stream);
 void table_release(struct table *table);
 
 #endif

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "base/registry.h"
 #include "base/text/json.h"
+#include "base/text/table.h"
 #include "harness/campaign/phase_split.h"
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
@@ -59,23 +61,58 @@ static void print_candidates(const struct exe_step *step)
     }
 }
 
-static void print_step(const struct exe_step *step, double ns, double total, double peak)
+static const struct {
+    const char *title;
+    enum table_align align;
+} columns[] = {
+    {"step", TABLE_LEFT},  {"operator", TABLE_LEFT}, {"result", TABLE_LEFT},
+    {"us", TABLE_RIGHT},   {"of all", TABLE_RIGHT},  {"GFLOP/s", TABLE_RIGHT},
+    {"peak", TABLE_RIGHT}, {"GB/s", TABLE_RIGHT},    {"kernel", TABLE_LEFT},
+};
+
+static void put_row(struct table *table, const struct exe_step *step, double ns, double total,
+                    double peak)
 {
-    char text[128], shape[96], name[64];
-    char share[16] = "      -"; /* of a peak that is not known */
-    describe(step, text, sizeof(text));
+    char text[128], shape[96], name[40], posts[96] = "";
     double flops = flops_of(step), bytes = step->bytes_in + step->bytes_out;
-    if (!isnan(peak))
-        snprintf(share, sizeof(share), "%5.1f %%", 100 * flops / ns * 1e9 / peak);
-    printf("%-32.32s %-10.10s %-22s %9.1f us %5.1f %% %8.1f GF/s %s %7.1f GB/s  %s %s",
-           clean_copy(name, sizeof(name), step->node->name), step->node->op->name,
-           shape_text(&step->query->out[0].shape, shape), ns * 1e-3, 100 * ns / total, flops / ns,
-           share, bytes / ns, step->kernel->name, text);
-    for (int p = 0; p < step->node->post_count; p++)
-        printf(" +%s", step->node->posts[p].kind == POST_ACT   ? "act"
-                       : step->node->posts[p].kind == POST_ADD ? "add"
-                                                               : "mul");
-    printf("\n");
+    size_t used = 0;
+    describe(step, text, sizeof(text));
+    for (int p = 0; p < step->node->post_count && used < sizeof(posts); p++)
+        used += (size_t)snprintf(posts + used, sizeof(posts) - used, " +%s",
+                                 step->node->posts[p].kind == POST_ACT   ? "act"
+                                 : step->node->posts[p].kind == POST_ADD ? "add"
+                                                                         : "mul");
+    table_cell(table, "%s", clean_copy(name, sizeof(name), step->node->name));
+    table_cell(table, "%s", step->node->op->name);
+    table_cell(table, "%s", shape_text(&step->query->out[0].shape, shape));
+    table_cell(table, "%.1f", ns * 1e-3);
+    table_cell(table, "%.1f %%", 100 * ns / total);
+    table_cell(table, "%.1f", flops / ns);
+    if (isnan(peak))
+        table_cell(table, "-");
+    else
+        table_cell(table, "%.1f %%", 100 * flops / ns * 1e9 / peak);
+    table_cell(table, "%.1f", bytes / ns);
+    table_cell(table, "%s%s%s%s", step->kernel->name, text[0] ? " " : "", text, posts);
+}
+
+static void print_steps(struct exe *exe, const double *times, double total, double peak, bool all)
+{
+    struct table table = {0};
+    for (int k = 0; k < ARRAY_COUNT(columns); k++)
+        table_column(&table, columns[k].title, columns[k].align);
+    for (int s = 0; s < exe_step_count(exe); s++) {
+        struct exe_step step = exe_step_at(exe, s);
+        put_row(&table, &step, times[s], total, peak);
+    }
+    table_print_titles(&table, stdout);
+    for (int s = 0; s < exe_step_count(exe); s++) {
+        struct exe_step step = exe_step_at(exe, s);
+        table_print_row(&table, (size_t)s, stdout);
+        if (all)
+            print_candidates(&step);
+    }
+    table_release(&table);
 }
 
 static void json_step(struct json *json, const struct exe_step *step, double ns)
@@ -158,9 +195,20 @@ static void print_ways(const struct exe *exe)
         printf("one step after another\n");
 }
 
-static void print_all(struct exe *exe, const struct explain_options *o, const double *times)
+static void print_json(struct exe *exe, const double *times)
 {
     struct json json;
+    json_begin(&json, stdout);
+    json_open(&json, NULL, '[');
+    for (int s = 0; s < exe_step_count(exe); s++) {
+        struct exe_step step = exe_step_at(exe, s);
+        json_step(&json, &step, times[s]);
+    }
+    json_close(&json);
+}
+
+static void print_all(struct exe *exe, const struct explain_options *o, const double *times)
+{
     bool here = exe_device(exe)->kind->is_host;
     enum precision precision = PRECISION_F32;
     precision_from_name(o->model.precision, &precision, NULL); /* model_open has checked it */
@@ -169,24 +217,7 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
     struct exe_memory memory = exe_memory(exe);
     for (int s = 0; s < exe_step_count(exe); s++)
         total += times[s];
-    if (o->json) {
-        json_begin(&json, stdout);
-        json_open(&json, NULL, '[');
-    }
-    for (int s = 0; s < exe_step_count(exe); s++) {
-        struct exe_step step = exe_step_at(exe, s);
-        if (o->json) {
-            json_step(&json, &step, times[s]);
-            continue;
-        }
-        print_step(&step, times[s], total, peak);
-        if (o->all)
-            print_candidates(&step);
-    }
-    if (o->json) {
-        json_close(&json);
-        return;
-    }
+    print_steps(exe, times, total, peak, o->all);
     if (exe_not_captured(exe))
         print_not_captured(exe);
     printf("\n%d steps, %.3f ms in all; ", exe_step_count(exe), total * 1e-6);
@@ -218,7 +249,10 @@ static int explain_main(int word_count, char **words, const void *values)
     if (times) {
         exe_run(exe);
         exe_time_steps(exe, REPEATS, times);
-        print_all(exe, &o, times);
+        if (o.json)
+            print_json(exe, times);
+        else
+            print_all(exe, &o, times);
     }
     int code = exe_status(exe, &err) == STATUS_OK ? EXIT_FINE : command_fail(&err);
     free(times);
