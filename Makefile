@@ -408,9 +408,9 @@ $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
-$(B)/tests/cupti_fake/fake.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/cupti_fake/*.c))
+$(B)/tests/cupti_fake/fake.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/cupti_fake/*.c) tests/lib/device_symbol.c)
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
-$(B)/tests/nccl_fake/libnccl.so.2: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/nccl_fake/*.c) collective/combine.c collective/half_x86.c) \
+$(B)/tests/nccl_fake/libnccl.so.2: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/nccl_fake/*.c) tests/lib/device_symbol.c collective/combine.c collective/half_x86.c) \
     $(B)/libplugin.a
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,-soname,libnccl.so.2 -o $@ $^ -ldl -pthread -lm
 $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)

@@ -7,41 +7,14 @@
  * Ranges do not see where an execution ends, so that those of a whole count EXECUTIONS of them: as
  * many as profiler cupti takes of a device that is fast. Samples count replays.
  * RIDGE_FAKE_REPLAYS=1 records replays, and one kernel as long as each. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/cupti_fake/state.h"
 #include "tests/gpu/host/played.h"
+#include "tests/lib/device_symbol.h"
 
-enum { EXECUTIONS = 8, PATH_SIZE = 4096 };
-
-static int is_made_device(struct dl_phdr_info *info, size_t size, void *path)
-{
-    static const char end[] = "/gpu/host/plugins/cuda.so";
-    size_t length = strlen(info->dlpi_name);
-    (void)size;
-    if (length < sizeof(end) || length >= PATH_SIZE ||
-        strcmp(info->dlpi_name + length - (sizeof(end) - 1), end) != 0)
-        return 0;
-    memcpy(path, info->dlpi_name, length + 1);
-    return 1;
-}
-
-/* A function of the plug-in that is open in this process, or NULL. */
-static void *device_symbol(const char *name)
-{
-    char path[PATH_SIZE];
-    if (!dl_iterate_phdr(is_made_device, path))
-        return NULL;
-    void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    void *found = library ? dlsym(library, name) : NULL;
-    if (library)
-        dlclose(library);
-    return found;
-}
+enum { EXECUTIONS = 8 };
 
 static long number(const char *symbol)
 {

@@ -52,4 +52,8 @@ enum status one_rank_open(const struct ranks_case *c, const struct backend *back
                           struct group *group, int rank, struct one_rank *out, struct error *err);
 void one_rank_close(struct one_rank *one);
 
+/* Mappings of this process that others may share: the groups that it has not freed, and files of
+ * /dev/shm, if it had any. Those of other programs do not count. */
+int shared_mappings(void);
+
 #endif

@@ -292,20 +292,6 @@ static enum status meet_trouble(void *context, struct group *group, int rank, st
     return status;
 }
 
-/* Mappings of this process that others may share: the groups that it has not freed, and files of
- * /dev/shm, if it had any. Those of other programs do not count. */
-static int shared_mappings(void)
-{
-    FILE *file = fopen("/proc/self/maps", "r");
-    char line[512], mode[8];
-    int count = 0;
-    assert_non_null(file);
-    while (fgets(line, sizeof(line), file))
-        count += sscanf(line, "%*s %7s", mode) == 1 && strchr(mode, 's');
-    fclose(file);
-    return count;
-}
-
 /* All survivors end in time, each of them names the victim, and nothing is left. */
 static void check_trouble(enum trouble trouble, int ranks, int victim,
                           const struct algorithm *algorithm)

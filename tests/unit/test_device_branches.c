@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/system/file.h"
 #include "engine/compile/compile.h"
@@ -12,28 +11,23 @@
 #include "engine/run/plugin.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { COMMAND_NS = 1000000, ROWS = 4, COLUMNS = 8, ELEMENTS = ROWS * COLUMNS };
 
-static char path[64];
-
 static int begin(void **state)
 {
-    (void)state;
     host_gpu()->clock(COMMAND_NS);
-    snprintf(path, sizeof(path), "/tmp/ridge-branches-XXXXXX");
-    int file = mkstemp(path);
-    return file < 0 ? -1 : close(file);
+    return test_file_open(state);
 }
 
 static int end(void **state)
 {
-    (void)state;
     host_gpu()->clock(0);
     host_gpu()->script("", 0, 0);
-    return remove(path);
+    return test_file_remove(state);
 }
 
 static int noise(struct graph *g)
@@ -96,14 +90,6 @@ static struct exe_options as_it_is(bool tuned)
     return options;
 }
 
-/* Takes the graph. */
-static struct exe *take(struct graph *g, const struct exe_options *options)
-{
-    struct exe *exe = compiled(g, options);
-    graph_free(g);
-    return exe;
-}
-
 static double commands_of(struct exe *exe)
 {
     return exe_time_runs(exe, 4) / COMMAND_NS;
@@ -127,8 +113,8 @@ static void assert_same_outputs(struct exe *exe, struct exe *other)
 TEST(branches_run_side_by_side_where_that_is_faster)
 {
     struct exe_options tuned = as_it_is(true), untuned = as_it_is(false);
-    struct exe *exe = take(three_branches(), &tuned);
-    struct exe *plain = take(three_branches(), &untuned);
+    struct exe *exe = compiled_owned(three_branches(), &tuned);
+    struct exe *plain = compiled_owned(three_branches(), &untuned);
     assert_int_equal(exe_step_count(exe), 8);
     assert_int_equal(lanes_count(exe), 3);
     assert_float_equal(commands_of(exe), 5, 1e-6);
@@ -145,9 +131,9 @@ TEST(what_was_faster_is_remembered)
     struct exe_options options = as_it_is(true);
     struct file text;
     struct error err = {0};
-    options.cache = path;
-    exe_free(take(three_branches(), &options));
-    assert_int_equal(file_map(path, &text, &err), STATUS_OK);
+    options.cache = test_file;
+    exe_free(compiled_owned(three_branches(), &options));
+    assert_int_equal(file_map(test_file, &text, &err), STATUS_OK);
     char *copy = calloc(1, text.size + 1);
     assert_non_null(copy);
     memcpy(copy, text.data, text.size);
@@ -155,12 +141,12 @@ TEST(what_was_faster_is_remembered)
     char *at = strstr(copy, " side_by_side ");
     assert_non_null(at);
     memcpy(at, " one_by_one   ", strlen(" side_by_side "));
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(test_file, "w");
     assert_non_null(file);
     fputs(copy, file);
     fclose(file);
     free(copy);
-    struct exe *exe = take(three_branches(), &options);
+    struct exe *exe = compiled_owned(three_branches(), &options);
     assert_float_equal(commands_of(exe), 8, 1e-6);
     exe_free(exe);
 }
@@ -172,15 +158,15 @@ TEST(any_network_computes_the_same_side_by_side)
     int forked = 0;
     for (unsigned seed = 1; seed <= 24; seed++) {
         struct exe_options options = as_it_is(false), tuned = as_it_is(true);
-        struct exe *plain = take(any_network(seed), &options);
-        struct exe *by_steps = take(any_network(seed), &options);
+        struct exe *plain = compiled_owned(any_network(seed), &options);
+        struct exe *by_steps = compiled_owned(any_network(seed), &options);
         assert_int_equal(lanes_open(by_steps, NULL), STATUS_OK);
         assert_int_equal(exe_use_branches(by_steps, true, NULL), STATUS_OK);
         assert_null(exe_not_captured(by_steps));
         assert_same_outputs(by_steps, plain);
         exe_free(by_steps);
         if (seed <= 3 && host_gpu()->clock) {
-            struct exe *by_levels = take(any_network(seed), &tuned);
+            struct exe *by_levels = compiled_owned(any_network(seed), &tuned);
             forked += lanes_count(by_levels) > 1;
             assert_int_equal(exe_use_branches(by_levels, true, NULL), STATUS_OK);
             assert_null(exe_not_captured(by_levels));

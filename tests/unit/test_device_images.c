@@ -4,34 +4,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/system/file.h"
 #include "engine/compile/compile.h"
 #include "engine/reference/reference.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { COMMAND_NS = 1000000 };
 
-static char path[64];
-
 static int begin(void **state)
 {
-    (void)state;
     host_gpu()->clock(COMMAND_NS);
-    snprintf(path, sizeof(path), "/tmp/ridge-images-XXXXXX");
-    int file = mkstemp(path);
-    return file < 0 ? -1 : close(file);
+    return test_file_open(state);
 }
 
 static int end(void **state)
 {
-    (void)state;
     host_gpu()->clock(0);
-    return remove(path);
+    return test_file_remove(state);
 }
 
 static const struct window2d window = {.kernel = 2, .stride = 1};
@@ -64,18 +58,10 @@ static struct exe_options tuned(void)
     return options;
 }
 
-/* Takes the graph. */
-static struct exe *take(struct graph *g, const struct exe_options *options)
-{
-    struct exe *exe = compiled(g, options);
-    graph_free(g);
-    return exe;
-}
-
 /* Compiles, and frees: how images lie. */
 static enum images images_of(struct graph *g, const struct exe_options *options)
 {
-    struct exe *exe = take(g, options);
+    struct exe *exe = compiled_owned(g, options);
     enum images images = exe_options(exe)->images;
     exe_free(exe);
     return images;
@@ -84,11 +70,11 @@ static enum images images_of(struct graph *g, const struct exe_options *options)
 TEST(exact_images_lie_where_the_network_is_faster)
 {
     struct exe_options options = tuned();
-    struct exe *exe = take(pools(), &options);
+    struct exe *exe = compiled_owned(pools(), &options);
     assert_int_equal(exe_options(exe)->images, IMAGES_PLAIN);
     assert_int_equal(exe_step_count(exe), 2);
     exe_free(exe);
-    exe = take(pool_transposed(), &options);
+    exe = compiled_owned(pool_transposed(), &options);
     assert_int_equal(exe_options(exe)->images, IMAGES_LAST);
     assert_int_equal(exe_step_count(exe), 1);
     exe_free(exe);
@@ -103,7 +89,7 @@ TEST(both_ways_give_the_same_result)
     struct exe *both[2];
     for (int k = 0; k < 2; k++) {
         options.images = k ? IMAGES_PLAIN : IMAGES_LAST;
-        both[k] = take(pools(), &options);
+        both[k] = compiled_owned(pools(), &options);
         assert_int_equal(exe_step_count(both[k]), k ? 2 : 4);
         exe_run(both[k]);
         results[k] = exe_output(both[k], 0);
@@ -148,7 +134,7 @@ static void put_instead(const char *word, const char *other)
 {
     struct file text;
     struct error err = {0};
-    assert_int_equal(file_map(path, &text, &err), STATUS_OK);
+    assert_int_equal(file_map(test_file, &text, &err), STATUS_OK);
     char *copy = calloc(1, text.size + 1);
     assert_non_null(copy);
     memcpy(copy, text.data, text.size);
@@ -156,7 +142,7 @@ static void put_instead(const char *word, const char *other)
     char *at = strstr(copy, word);
     if (!at)
         fail_msg("no %s in the cache:\n%s", word, copy);
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(test_file, "w");
     assert_non_null(file);
     fprintf(file, "%.*s%s%s", (int)(at - copy), copy, other, at + strlen(word));
     fclose(file);
@@ -166,7 +152,7 @@ static void put_instead(const char *word, const char *other)
 TEST(what_was_faster_is_remembered)
 {
     struct exe_options options = tuned();
-    options.cache = path;
+    options.cache = test_file;
     assert_int_equal(images_of(pools(), &options), IMAGES_PLAIN);
     put_instead(" images_plain ", " images_last ");
     assert_int_equal(images_of(pools(), &options), IMAGES_LAST);

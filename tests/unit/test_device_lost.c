@@ -3,15 +3,13 @@
  * it is told, and nothing else is asked of it. All of it on the host's runtime (tests/gpu/host/).
  */
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/compile/compile.h"
 #include "engine/run/exe.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 #include "workloads/lib/layers.h"
 
 enum { ILLEGAL_ADDRESS = 700, INVALID_VALUE = 1, COMMAND_NS = 1000000 };
@@ -151,16 +149,13 @@ TEST(nobody_is_tried_on_a_lost_device)
 
 TEST(the_loser_is_not_tried_by_the_next_process)
 {
-    char cache[] = "/tmp/ridge-lost-XXXXXX";
-    int file = mkstemp(cache);
-    assert_true(file >= 0);
-    close(file);
+    assert_int_equal(test_file_open(state), 0);
     struct graph *g = product();
     launches_of(g);
     host_gpu()->lose("launch", 1, ILLEGAL_ADDRESS);
-    FAILS(STATUS_LOST, "device lost with cuda_matmul, variant 0", tune, g, cache);
+    FAILS(STATUS_LOST, "device lost with cuda_matmul, variant 0", tune, g, test_file);
     host_gpu()->lose("", 0, 0);
-    struct exe_options options = tuned(cache);
+    struct exe_options options = tuned(test_file);
     struct exe *exe = NULL;
     for (int round = 0; round < 2; round++) { /* tuned, and as the cache knows it */
         MUST(exe_new, g, &options, &exe);
@@ -175,7 +170,7 @@ TEST(the_loser_is_not_tried_by_the_next_process)
     assert_string_equal(exe_step_at(exe, 0).candidates[0].reason, "");
     exe_free(exe);
     graph_free(g);
-    remove(cache);
+    test_file_remove(state);
 }
 
 /* ---- running ---- */

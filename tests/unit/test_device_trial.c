@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/compile/compile.h"
 #include "engine/compile/stages.h"
@@ -14,30 +13,26 @@
 #include "tests/gpu/actors/actors.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 #include "workloads/lib/layers.h"
 
 enum { COMMAND_NS = 100000, SMALL = 1000, SIZE_LARGE = 160 * 8192 };
 
 static struct actor *troupe;
-static char path[64];
 
 static int begin(void **state)
 {
-    (void)state;
     memset(troupe, 0, ACTORS * sizeof(*troupe));
     host_gpu()->clock(COMMAND_NS);
-    snprintf(path, sizeof(path), "/tmp/ridge-trial-XXXXXX");
-    int file = mkstemp(path);
-    return file < 0 ? -1 : close(file);
+    return test_file_open(state);
 }
 
 static int end(void **state)
 {
-    (void)state;
     host_gpu()->slow(0, 0);
     host_gpu()->script("", 0, 0);
     host_gpu()->clock(0);
-    return remove(path);
+    return test_file_remove(state);
 }
 
 static struct exe_options tuned(const char *providers)
@@ -237,14 +232,14 @@ static void variant_that_won_among_kin(const char *kernel, int actor, int wanted
     memset(troupe, 0, ACTORS * sizeof(*troupe));
     troupe[actor].variants = 2;
     options.quick_tune = true;
-    options.cache = path;
+    options.cache = test_file;
     exe_free(relu_exe(SMALL, &options));
-    tune_cache_load(&cache, path);
+    tune_cache_load(&cache, test_file);
     assert_true(cache.count > 0);
     for (int k = 0; k < cache.count; k++)
         cache.entries[k].variant = 1;
     cache.dirty = true;
-    tune_cache_save(&cache, path);
+    tune_cache_save(&cache, test_file);
     tune_cache_release(&cache);
     struct exe *exe = relu_exe(SMALL + 3, &options);
     assert_chosen(exe, kernel, wanted);

@@ -3,7 +3,6 @@
 
 #include <malloc.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/compile/compile.h"
@@ -12,6 +11,7 @@
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
@@ -204,22 +204,20 @@ TEST(steady_run_allocates_nothing)
 TEST(tuner_remembers)
 {
     struct exe *exe;
-    char path[] = "/tmp/ridge-tuner-XXXXXX";
-    int file = mkstemp(path);
-    assert_true(file >= 0);
+    assert_int_equal(test_file_open(state), 0);
     struct graph *g = graph_new("tuned");
     int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 64), noise());
     graph_output(g, dense(g, x, "fc", 32));
     struct exe_options options = quick();
     options.no_tune = false;
-    options.cache = path;
+    options.cache = test_file;
     MUST(exe_new, g, &options, &exe);
     char kernel[64];
     strncpy(kernel, exe_step_at(exe, 0).kernel->name, sizeof(kernel) - 1);
     kernel[sizeof(kernel) - 1] = 0;
     exe_free(exe);
     struct tune_cache cache;
-    tune_cache_load(&cache, path);
+    tune_cache_load(&cache, test_file);
     assert_int_equal(cache.count, 1);
     assert_string_equal(cache.entries[0].kernel, kernel);
     tune_cache_release(&cache);
@@ -227,7 +225,7 @@ TEST(tuner_remembers)
     assert_string_equal(exe_step_at(exe, 0).kernel->name, kernel);
     exe_free(exe);
     graph_free(g);
-    remove(path);
+    test_file_remove(state);
 }
 
 /* BERT's embedding was said to read its whole table, 17 times what memory can deliver. */

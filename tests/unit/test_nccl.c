@@ -54,19 +54,6 @@ static void expect_part(const char *text, const char *part)
         fail_msg("\"%s\" does not say \"%s\"", text, part);
 }
 
-/* Mappings that processes share: the groups that were not freed. */
-static int shared_mappings(void)
-{
-    FILE *file = fopen("/proc/self/maps", "r");
-    char line[512], mode[8];
-    int count = 0;
-    assert_non_null(file);
-    while (fgets(line, sizeof(line), file))
-        count += sscanf(line, "%*s %7s", mode) == 1 && strchr(mode, 's');
-    fclose(file);
-    return count;
-}
-
 /* ---- results ---- */
 
 static struct ranks_case case_of(int ranks, enum comm_operation operation, int turn)

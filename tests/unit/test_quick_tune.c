@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/compile/compile.h"
 #include "engine/compile/stages.h"
@@ -14,6 +13,7 @@
 #include "engine/run/plugin.h"
 #include "tests/lib/sample_plugin.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 
 /* ThreadSanitizer does not bear a new thread in the child of a program with threads. */
 #if defined(__SANITIZE_THREAD__)
@@ -22,23 +22,7 @@ enum { CHILDREN_WITH_THREADS = 0 };
 enum { CHILDREN_WITH_THREADS = 1 };
 #endif
 
-static char path[64];
-
-static int open_cache(void **state)
-{
-    (void)state;
-    snprintf(path, sizeof(path), "/tmp/ridge-quick-XXXXXX");
-    int file = mkstemp(path);
-    return file < 0 ? -1 : close(file);
-}
-
-static int close_cache(void **state)
-{
-    (void)state;
-    return remove(path);
-}
-
-/* An executable of one Relu on `count` numbers, tuned quickly with the cache at `path`. */
+/* An executable of one Relu on `count` numbers, tuned quickly with the cache at `test_file`. */
 static struct exe *relu_of(int64_t count)
 {
     struct exe *exe = NULL;
@@ -51,7 +35,7 @@ static struct exe *relu_of(int64_t count)
                                   .only_variant = NONE,
                                   .quick_tune = true,
                                   .providers = "sample",
-                                  .cache = path};
+                                  .cache = test_file};
     MUST(exe_new, g, &options, &exe);
     graph_free(g);
     return exe;
@@ -99,12 +83,12 @@ TEST(a_distrusted_winner_is_on_trial_again)
         skip();
     struct tune_cache cache;
     exe_free(relu_of(1 << 16));
-    tune_cache_load(&cache, path);
+    tune_cache_load(&cache, test_file);
     for (int k = 0; k < cache.count; k++)
         if (strcmp(cache.entries[k].kernel, "sample_relu") == 0)
             snprintf(cache.entries[k].kernel, sizeof(cache.entries[k].kernel), "sample_wrong");
     cache.dirty = true;
-    tune_cache_save(&cache, path);
+    tune_cache_save(&cache, test_file);
     tune_cache_release(&cache);
     struct exe *similar = relu_of((1 << 16) + 5);
     assert_string_equal(exe_step_at(similar, 0).kernel->name, "sample_relu");
@@ -144,4 +128,4 @@ static int load(void **state)
 }
 
 const struct unit_fixture unit_fixture = {
-    .before_all = load, .before_each = open_cache, .after_each = close_cache};
+    .before_all = load, .before_each = test_file_open, .after_each = test_file_remove};

@@ -5,9 +5,7 @@
 #define _GNU_SOURCE
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/system/file.h"
 #include "base/system/plugin_files.h"
@@ -17,29 +15,14 @@
 #include "engine/run/provider.h"
 #include "tests/lib/sample_plugin.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 
 enum { POISON_NS = 123456789, BUILDS = 40 };
 
 static const char *code = "1111111111111111";
-static char path[64];
-
 const char *kernel_code(void)
 {
     return code;
-}
-
-static int open_cache(void **state)
-{
-    (void)state;
-    snprintf(path, sizeof(path), "/tmp/ridge-tune-XXXXXX");
-    int file = mkstemp(path);
-    return file < 0 ? -1 : close(file);
-}
-
-static int close_cache(void **state)
-{
-    (void)state;
-    return remove(path);
 }
 
 /* Compiles one Relu; the time of its winner, measured or remembered. */
@@ -56,7 +39,7 @@ static double winner_ns(bool quick, int64_t size)
                                   .only_variant = NONE,
                                   .quick_tune = quick,
                                   .providers = "native",
-                                  .cache = path};
+                                  .cache = test_file};
     MUST(exe_new, g, &options, &exe);
     struct exe_step step = exe_step_at(exe, 0);
     for (int k = 0; k < step.candidate_count; k++)
@@ -70,12 +53,12 @@ static double winner_ns(bool quick, int64_t size)
 static void poison(void)
 {
     struct tune_cache cache;
-    tune_cache_load(&cache, path);
+    tune_cache_load(&cache, test_file);
     assert_true(cache.count > 0);
     for (int k = 0; k < cache.count; k++)
         cache.entries[k].time_ns = POISON_NS;
     cache.dirty = true;
-    tune_cache_save(&cache, path);
+    tune_cache_save(&cache, test_file);
     tune_cache_release(&cache);
 }
 
@@ -116,7 +99,7 @@ TEST(programs_that_take_turns_do_not_fight)
 
 static long file_size(void)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(test_file, "r");
     assert_non_null(file);
     fseek(file, 0, SEEK_END);
     long size = ftell(file);
@@ -130,20 +113,20 @@ TEST(old_builds_are_forgotten)
     long full = 0;
     for (uint64_t build = 1; build <= BUILDS; build++) {
         struct tune_cache cache;
-        tune_cache_load(&cache, path);
+        tune_cache_load(&cache, test_file);
         cache.build = build;
         for (uint64_t k = 0; k < 100; k++) {
             struct tune_entry entry = {
                 .key = build << 32 | k, .kernel = "some_kernel", .variant = 1};
             tune_cache_put(&cache, &entry);
         }
-        tune_cache_save(&cache, path);
+        tune_cache_save(&cache, test_file);
         tune_cache_release(&cache);
         full = build == TUNE_BUILDS_MAX ? file_size() : full;
     }
     assert_true(file_size() < full + full / 10);
     struct tune_cache cache;
-    tune_cache_load(&cache, path);
+    tune_cache_load(&cache, test_file);
     assert_int_equal(cache.count, TUNE_BUILDS_MAX * 100);
     assert_non_null(tune_cache_find(&cache, (uint64_t)BUILDS << 32 | 99));
     assert_null(tune_cache_find(&cache, (uint64_t)1 << 32));
@@ -152,12 +135,12 @@ TEST(old_builds_are_forgotten)
 
 TEST(files_of_earlier_versions_are_read)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(test_file, "w");
     assert_non_null(file);
     fputs("00000000000000ab old_kernel 3 1500\nnonsense\n# half\n00ff\n", file);
     fclose(file);
     struct tune_cache cache;
-    tune_cache_load(&cache, path);
+    tune_cache_load(&cache, test_file);
     const struct tune_entry *entry = tune_cache_find(&cache, 0xab);
     assert_int_equal(cache.count, 1);
     assert_true(entry && entry->variant == 3 && strcmp(entry->kernel, "old_kernel") == 0);
@@ -172,17 +155,17 @@ static void hold_trial(const struct kernel *kernel, double ns)
                                {.kernel = kernel, .time_ns = ns}};
     struct step step = {.candidates = list, .candidate_count = 2};
     struct tune_cache cache;
-    tune_cache_load(&cache, path);
+    tune_cache_load(&cache, test_file);
     struct trial trial = {.step = &step, .cache = &cache, .operator_key = 7};
     record_outcome(&trial, &list[ns < 100]);
-    tune_cache_save(&cache, path);
+    tune_cache_save(&cache, test_file);
     tune_cache_release(&cache);
 }
 
 static bool is_hopeless(const struct kernel *kernel, uint64_t operator_key)
 {
     struct tune_cache cache;
-    tune_cache_load(&cache, path);
+    tune_cache_load(&cache, test_file);
     struct trial trial = {.cache = &cache, .operator_key = operator_key};
     bool hopeless = record_is_hopeless(&trial, kernel);
     tune_cache_release(&cache);
@@ -225,7 +208,7 @@ TEST(a_plugins_code_counts_and_what_is_behind_it_does_not)
 {
     struct file file;
     char copy[80];
-    snprintf(copy, sizeof(copy), "%s.so", path);
+    snprintf(copy, sizeof(copy), "%s.so", test_file);
     MUST(file_map, sample_plugin_path(), &file);
     const char *name = memmem(file.data, file.size, "sample_relu", strlen("sample_relu"));
     assert_non_null(name);
@@ -250,4 +233,5 @@ TEST(identities_differ)
     assert_true(provider_identity("reference") == provider_identity("reference"));
 }
 
-const struct unit_fixture unit_fixture = {.before_each = open_cache, .after_each = close_cache};
+const struct unit_fixture unit_fixture = {.before_each = test_file_open,
+                                          .after_each = test_file_remove};

@@ -2,10 +2,28 @@
 #include "tests/lib/unit/files.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/lib/unit.h"
+
+char test_file[64];
+
+int test_file_open(void **state)
+{
+    (void)state;
+    snprintf(test_file, sizeof(test_file), "/tmp/ridge-test-XXXXXX");
+    int file = mkstemp(test_file);
+    return file < 0 ? -1 : close(file);
+}
+
+int test_file_remove(void **state)
+{
+    (void)state;
+    return remove(test_file);
+}
 
 void put_file(const char *root, const char *path, const char *text)
 {

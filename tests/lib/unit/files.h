@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For unit tests of what reads /proc, /sys and the like: the files of a machine that is not this
- * one, below a folder. */
+ * Files of unit tests. */
 #ifndef TESTS_LIB_UNIT_FILES_H
 #define TESTS_LIB_UNIT_FILES_H
 
-/* Writes root/path, and makes the folders that it needs; path begins with '/'. */
+/* An empty file in /tmp for each test: before_each and after_each of a program's fixture. */
+extern char test_file[64];
+int test_file_open(void **state);
+int test_file_remove(void **state);
+
+/* For tests of what reads /proc, /sys and the like: a file of a machine that is not this one, below
+ * a folder. Writes root/path, and makes the folders that it needs; path begins with '/'. */
 void put_file(const char *root, const char *path, const char *text);
 
 #endif

@@ -22,6 +22,13 @@ struct exe *compiled(const struct graph *g, const struct exe_options *options)
     return exe;
 }
 
+struct exe *compiled_owned(struct graph *g, const struct exe_options *options)
+{
+    struct exe *exe = compiled(g, options);
+    graph_free(g);
+    return exe;
+}
+
 static struct ref_tensor copy_of(const struct graph *g, int v, const void *data)
 {
     struct ref_tensor copy;

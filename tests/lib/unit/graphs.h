@@ -11,6 +11,8 @@
 int count_ops(const struct graph *g, const char *op);
 /* Or the test fails. exe_free it. */
 struct exe *compiled(const struct graph *g, const struct exe_options *options);
+/* The same, and frees the graph. */
+struct exe *compiled_owned(struct graph *g, const struct exe_options *options);
 /* Runs it once; the largest error of an output of g, by the reference with the same inputs. */
 double run_error(struct exe *exe, const struct graph *g);
 
