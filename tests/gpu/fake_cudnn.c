@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "tests/gpu/fake_device.h"
 
 enum { CONFIGURATIONS = 4, KNOBS = 9, MAGIC = 0x5eed };
@@ -162,23 +163,18 @@ static cudnnStatus_t set(cudnnBackendDescriptor_t desc, cudnnBackendAttributeNam
     return CUDNN_STATUS_SUCCESS;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A question for none tells how many there are. */
 static void put_configurations(int64_t wanted, int64_t *count, void *values)
 {
-    *count = wanted ? least(wanted, CONFIGURATIONS) : CONFIGURATIONS;
-    for (int64_t k = 0; k < least(wanted, *count); k++)
+    *count = wanted ? smaller(wanted, CONFIGURATIONS) : CONFIGURATIONS;
+    for (int64_t k = 0; k < smaller(wanted, *count); k++)
         of(((void **)values)[k])->number = k;
 }
 
 /* Here the library answers such a question with 0. */
 static void put_knobs(const struct thing *config, int64_t wanted, int64_t *count, void *values)
 {
-    *count = least(wanted, KNOBS);
+    *count = smaller(wanted, KNOBS);
     for (int64_t k = 0; k < *count; k++) {
         struct thing *knob = of(((void **)values)[k]);
         MUST(knob->type == CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/simd_square.h"
@@ -60,11 +61,6 @@ static enum status shape_of_query(const struct kernel_query *q, struct attention
     const struct desc *k = query_in(q, 1), *v = query_in(q, 2);
     return attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL,
                                 v ? &v->shape : NULL, s, why);
-}
-
-static int64_t round_up(int64_t n, int64_t unit)
-{
-    return (n + unit - 1) / unit * unit;
 }
 
 static size_t lay_out(const struct attention_shape *s, char *base, struct scratch *scratch)

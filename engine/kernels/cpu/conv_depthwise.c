@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/conv_shape.h"
 #include "engine/kernels/lib/depthwise.h"
 
@@ -21,11 +22,6 @@ struct kernel_state {
     bool stream, prefetch;
     float *weights, *bias, *zeros;
 };
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 static enum status check(const struct conv_shape *s, struct error *why)
 {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/gemm.h"
@@ -48,11 +49,6 @@ struct kernel_state {
     float *bias;   /* NULL: none */
     float *zeros;
 };
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* Results whose position in the uncut image leaves the rest `rest`, divided by the stride. */
 static struct side side_of(const struct window *w, int d, int64_t rest)

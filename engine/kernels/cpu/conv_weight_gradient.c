@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/outer.h"
@@ -59,19 +60,9 @@ static const struct tuning direct[] = {
     {64, 128, 64},
 };
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static int64_t whole_vectors(int64_t floats)
 {
     return divide_up(floats, VL) * VL;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Channels, rows and slices of a task. */
@@ -79,16 +70,16 @@ static void cut(struct kernel_state *s, const struct tuning *t)
 {
     int64_t widest = s->taps == 1 ? 4 * PANEL : PANEL;
     s->blocks = divide_up(s->group_in, widest);
-    s->width = least(whole_vectors(divide_up(s->group_in, s->blocks)), s->group_in);
+    s->width = smaller(whole_vectors(divide_up(s->group_in, s->blocks)), s->group_in);
     s->blocks = divide_up(s->group_in, s->width);
     s->columns = whole_vectors(s->taps * s->width);
     int64_t most = SUMS_FLOATS / s->columns;
     most = most < OUTER_ROWS_MAX ? OUTER_ROWS_MAX : most;
-    s->row_blocks = divide_up(s->group_out, least(t->rows, most));
+    s->row_blocks = divide_up(s->group_out, smaller(t->rows, most));
     s->rows = divide_up(s->group_out, s->row_blocks);
     int64_t tasks = s->w.group * s->row_blocks * s->blocks;
-    s->slices = least(divide_up(t->tasks, tasks), divide_up(s->pixels, SLICE_PIXELS));
-    s->depth = least(t->depth, divide_up(s->pixels, s->slices));
+    s->slices = smaller(divide_up(t->tasks, tasks), divide_up(s->pixels, SLICE_PIXELS));
+    s->depth = smaller(t->depth, divide_up(s->pixels, s->slices));
 }
 
 /* Whether what a panel sees is whole vectors of neighbouring pixels. */
@@ -200,7 +191,7 @@ static void turn_pixels(void *context, int64_t task, int thread)
     (void)thread;
     const struct turning *t = context;
     int64_t parts = divide_up(t->plane, TURN_PIXELS), image = task / parts;
-    int64_t first = task % parts * TURN_PIXELS, last = least(first + TURN_PIXELS, t->plane);
+    int64_t first = task % parts * TURN_PIXELS, last = smaller(first + TURN_PIXELS, t->plane);
     const float *from = t->from + image * t->channels * t->plane;
     float *to = t->to + image * t->channels * t->plane;
     for (int64_t c = 0; c < t->channels; c++)
@@ -294,7 +285,7 @@ static void gather_run(const struct job *job, const struct run *r, int64_t pixel
     const struct kernel_state *s = job->state;
     while (count > 0) {
         struct place p = place_of(job, pixel);
-        int64_t left = least(s->w.out[2] - pixel % s->w.out[2], count);
+        int64_t left = smaller(s->w.out[2] - pixel % s->w.out[2], count);
         gather_line(s, r, &p, left, to, step);
         pixel += left;
         count -= left;
@@ -315,7 +306,7 @@ static struct run run_at(const struct kernel_state *s, int64_t channel, int64_t 
                     .x = x * w->dilation[2],
                     .channel = channel,
                     .skipped = column % width,
-                    .count = least(most, end - column)};
+                    .count = smaller(most, end - column)};
     r.taps = divide_up(r.skipped + r.count, width);
     return r;
 }
@@ -361,9 +352,9 @@ static struct task task_at(const struct job *job, int64_t index, int thread)
     t.group = index % s->w.group;
     t.slice = index / s->w.group;
     t.channel = block * s->width;
-    t.width = least(s->width, s->group_in - t.channel);
+    t.width = smaller(s->width, s->group_in - t.channel);
     t.row = row_block * s->rows;
-    t.rows = least(s->rows, s->group_out - t.row);
+    t.rows = smaller(s->rows, s->group_out - t.row);
     t.first = s->pixels * t.slice / s->slices;
     t.last = s->pixels * (t.slice + 1) / s->slices;
     t.sums = job->rooms + thread * s->room_floats;
@@ -389,7 +380,7 @@ static void add_products(const struct task *t, int64_t pixel, int64_t count, int
         tile.b_step = s->channels;
     }
     const float *dy = t->job->dy + t->group * s->group_out + t->row;
-    const float *x = place_of(t->job, least(next, s->pixels - 1)).image;
+    const float *x = place_of(t->job, smaller(next, s->pixels - 1)).image;
     x += (next % s->places) * s->w.stride[2] * s->channels;
     x += t->group * s->group_in + t->channel + column;
     for (int64_t k = 0; k < tiles; k++) {
@@ -413,7 +404,7 @@ static void add_pixels(const struct task *t, int64_t pixel, int64_t count)
     int64_t panels = divide_up(vectors, OUTER_VECTORS_MAX);
     for (int64_t k = 0; k < panels; k++) {
         int64_t column = vectors * k / panels * VL, step = vectors * (k + 1) / panels * VL - column;
-        int64_t end = least(column + step, columns);
+        int64_t end = smaller(column + step, columns);
         for (int64_t at = column; at < end && !s->direct;) {
             struct run r = run_at(s, t->group * s->group_in + t->channel, t->width, at, end);
             gather_run(t->job, &r, pixel, count, t->panel + at - column, step);
@@ -443,7 +434,7 @@ static void run_task(void *context, int64_t index, int thread)
     const struct kernel_state *s = job->state;
     struct task t = task_at(job, index, thread);
     for (int64_t pixel = t.first; pixel < t.last; pixel += s->depth)
-        add_pixels(&t, pixel, least(s->depth, t.last - pixel));
+        add_pixels(&t, pixel, smaller(s->depth, t.last - pixel));
     float *dw = job->sliced ? job->sliced + t.slice * s->dw_floats : job->dw;
     for (int64_t m = 0; m < t.rows; m++) {
         int64_t row = t.group * s->group_out + t.row + m;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/outer.h"
@@ -34,16 +35,6 @@ struct kernel_state {
 
 /* Most pixels of a pass: best guesses first. */
 static const int64_t tunings[] = {128, 64, 32};
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static enum status fits(const struct kernel_query *q, const struct window *w, struct error *why)
 {
@@ -84,7 +75,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->line = ((w->out[2] - 1) * w->stride[2] + w->kernel[2]) * s->channels;
     s->run = w->kernel[2] * s->channels;
     s->lines = s->images * w->out[1];
-    s->slices = least(SLICES, s->lines);
+    s->slices = smaller(SLICES, s->lines);
     s->sums = w->kernel[1] * s->run * s->out_channels;
     return STATUS_OK;
 }
@@ -133,8 +124,8 @@ static void copy_line(void *context, int64_t line, int thread)
     const struct kernel_state *s = job->state;
     const struct window *w = &s->w;
     int64_t c = s->channels, height = w->in[1], image = line / height, y = line % height;
-    int64_t left = least(w->pad_begin[2] * c, s->line);
-    int64_t count = least(w->in[2] * c, s->line - left);
+    int64_t left = smaller(w->pad_begin[2] * c, s->line);
+    int64_t count = smaller(w->in[2] * c, s->line - left);
     float *to = job->x + line * s->line;
     memset(to, 0, (size_t)left * sizeof(float));
     memset(to + left + count, 0, (size_t)(s->line - left - count) * sizeof(float));
@@ -190,7 +181,7 @@ static void add_lines(void *context, int64_t slice, int thread)
         int64_t image = line / w->out[1], y = line % w->out[1] * w->stride[1] - w->pad_begin[1];
         for (int64_t at = 0; at < w->out[2]; at += s->pixels) {
             const float *dy = job->dy + (line * w->out[2] + at) * s->out_channels;
-            int64_t count = least(s->pixels, w->out[2] - at);
+            int64_t count = smaller(s->pixels, w->out[2] - at);
             for (int64_t k = 0; k < w->kernel[1]; k++) {
                 int64_t seen = y + k * w->dilation[1];
                 const float *x = job->x + (image * w->in[1] + seen) * s->line;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/outer.h"
@@ -23,8 +24,6 @@
 #include "engine/ops/lib/window.h"
 
 enum {
-    CHANNELS_MIN = 8,
-    LINE_FLOATS = 16,
     BLOCK_MIN = 12, /* tiles */
     PARTS = 8,
     PART_TILES = 48, /* at least */
@@ -49,7 +48,7 @@ struct tuning {
     int out;
     bool shared;
     int64_t block_kib; /* of both transformed factors of a block */
-    int64_t most;      /* tiles of a block */
+    int64_t tiles_max; /* of a block */
 };
 
 /* Best guesses first. */
@@ -57,27 +56,6 @@ static const struct tuning tunings[] = {
     {4, false, 512, 32},  {4, true, 16384, 128}, {4, true, 4096, 64},
     {4, false, 1024, 64}, {2, false, 512, 64},   {2, true, 4096, 128},
 };
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* A row of whole vectors and one cache line more, so that rows do not fight for cache sets. */
-static int64_t padded(int64_t channels)
-{
-    return divide_up(channels, LINE_FLOATS) * LINE_FLOATS + LINE_FLOATS;
-}
 
 static enum status fits(const struct kernel_query *q, const struct window *w, struct error *why)
 {
@@ -87,26 +65,18 @@ static enum status fits(const struct kernel_query *q, const struct window *w, st
         return UNSUPPORTED(why, "no fused epilogue, and only plain weights");
     if (!desc_is_nhwc(&q->in[0]) || !desc_is_nhwc(&q->in[1]))
         return UNSUPPORTED(why, "images are not channels-last");
-    if (w->group > 1)
-        return UNSUPPORTED(why, "groups");
-    if (w->kernel[0] != 1 || w->in[0] != 1 || w->kernel[1] != 3 || w->kernel[2] != 3)
-        return UNSUPPORTED(why, "the kernel is not 3x3");
-    if (w->stride[1] != 1 || w->stride[2] != 1 || w->dilation[1] != 1 || w->dilation[2] != 1)
-        return UNSUPPORTED(why, "stride or dilation is not 1");
-    if (q->in[0].shape.dim[1] < CHANNELS_MIN || q->in[1].shape.dim[1] < CHANNELS_MIN)
-        return UNSUPPORTED(why, "fewer than %d channels", CHANNELS_MIN);
     if (shape_count(&q->in[0].shape) == 0 || shape_count(&q->in[1].shape) == 0)
         return UNSUPPORTED(why, "an empty tensor");
-    return STATUS_OK;
+    return winograd_fits(w, q->in[0].shape.dim[1], q->in[1].shape.dim[1], why);
 }
 
 /* The tiles of a part, a block of them, and the chunks of the sums. */
 static void cut(struct kernel_state *s, const struct tuning *t)
 {
-    s->parts = s->shared ? 1 : most(1, least(PARTS, s->tiles / PART_TILES));
+    s->parts = s->shared ? 1 : larger(1, smaller(PARTS, s->tiles / PART_TILES));
     int64_t part = divide_up(s->tiles, s->parts);
     int64_t tile_bytes = s->points * (s->v_row + s->d_row) * (int64_t)sizeof(float);
-    int64_t fit = least(most(t->block_kib * 1024 / tile_bytes, BLOCK_MIN), t->most);
+    int64_t fit = smaller(larger(t->block_kib * 1024 / tile_bytes, BLOCK_MIN), t->tiles_max);
     s->blocks = divide_up(part, fit);
     s->block = divide_up(part, s->blocks);
     s->row_chunks = divide_up(s->out_channels, CHUNK_ROWS);
@@ -120,10 +90,10 @@ static void cut(struct kernel_state *s, const struct tuning *t)
 static void measure(struct kernel_state *s)
 {
     int64_t chunks = s->row_chunks * s->column_chunks, kept = s->shared ? s->threads : 1;
-    s->zeros_floats = most(padded(s->channels), padded(s->out_channels));
+    s->zeros_floats = larger(winograd_row(s->channels), winograd_row(s->out_channels));
     s->v_step = s->block * s->v_row;
     s->d_step = s->block * s->d_row;
-    s->u_step = s->rows * s->vectors * VL + LINE_FLOATS;
+    s->u_step = s->rows * s->vectors * VL + WINOGRAD_LINE;
     s->v_floats = s->points * s->v_step;
     s->d_floats = s->points * s->d_step;
     s->chunk_floats = s->points * s->u_step;
@@ -149,8 +119,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->tiles_y = divide_up(s->w.out[1], t->out);
     s->tiles_x = divide_up(s->w.out[2], t->out);
     s->tiles = q->in[0].shape.dim[0] * s->tiles_y * s->tiles_x;
-    s->v_row = padded(s->channels);
-    s->d_row = padded(s->out_channels);
+    s->v_row = winograd_row(s->channels);
+    s->d_row = winograd_row(s->out_channels);
     cut(s, t);
     measure(s);
     return STATUS_OK;
@@ -230,7 +200,7 @@ static void transform_group(void *context, int64_t group, int thread)
 {
     (void)thread;
     const struct pass *p = context;
-    int64_t end = least((group + 1) * GROUP_TILES, p->count);
+    int64_t end = smaller((group + 1) * GROUP_TILES, p->count);
     for (int64_t k = group * GROUP_TILES; k < end; k++)
         transform_tile(p, k);
 }
@@ -256,12 +226,12 @@ static void multiply_point(const struct pass *p, const struct chunk *c, int64_t 
                          .resume = p->resume};
     for (int64_t k = 0; k < tiles; k++) {
         int64_t row = c->rows * k / tiles, end = c->rows * (k + 1) / tiles;
-        bool ahead_a = more && k * LINE_FLOATS < c->rows;
-        bool ahead_b = more && k * LINE_FLOATS < c->vectors * VL;
+        bool ahead_a = more && k * WINOGRAD_LINE < c->rows;
+        bool ahead_b = more && k * WINOGRAD_LINE < c->vectors * VL;
         tile.a = d + row;
         tile.c = u + row * tile.c_row;
-        tile.ahead_a = ahead_a ? d + s->d_step + k * LINE_FLOATS : d;
-        tile.ahead_b = ahead_b ? v + s->v_step + k * LINE_FLOATS : v;
+        tile.ahead_a = ahead_a ? d + s->d_step + k * WINOGRAD_LINE : d;
+        tile.ahead_b = ahead_b ? v + s->v_step + k * WINOGRAD_LINE : v;
         tile.ahead_a_step = ahead_a ? s->d_row : 0;
         tile.ahead_b_step = ahead_b ? s->v_row : 0;
         outer_run(&tile, (int)(end - row), (int)c->vectors);
@@ -272,7 +242,7 @@ static void multiply_point(const struct pass *p, const struct chunk *c, int64_t 
 static void store_taps(const float *taps, int64_t channels, float *to)
 {
     for (int64_t first = 0; first < WINOGRAD_TAPS; first += VL) {
-        int64_t count = least(WINOGRAD_TAPS - first, VL);
+        int64_t count = smaller(WINOGRAD_TAPS - first, VL);
         vf r[VL];
         for (int64_t k = 0; k < VL; k++)
             r[k] = k < count ? vf_load(taps + (first + k) * VL) : vf_zero();
@@ -290,7 +260,7 @@ static void write_chunk(const struct pass *p, const struct chunk *c, const float
             float taps[WINOGRAD_TAPS * VL];
             int64_t channel = c->column + k * VL;
             winograd_taps(s->out, u + (m * s->vectors + k) * VL, s->u_step, taps);
-            store_taps(taps, least(s->channels - channel, VL),
+            store_taps(taps, smaller(s->channels - channel, VL),
                        p->dw + ((c->row + m) * s->channels + channel) * WINOGRAD_TAPS);
         }
 }
@@ -301,8 +271,8 @@ static void multiply_chunk(void *context, int64_t index, int thread)
     const struct kernel_state *s = p->job->state;
     int64_t row_chunk = index / s->column_chunks, column_chunk = index % s->column_chunks;
     struct chunk c = {.row = row_chunk * s->rows, .column = column_chunk * s->vectors * VL};
-    c.rows = least(s->rows, s->out_channels - c.row);
-    c.vectors = least(s->vectors, divide_up(s->channels - c.column, VL));
+    c.rows = smaller(s->rows, s->out_channels - c.row);
+    c.vectors = smaller(s->vectors, divide_up(s->channels - c.column, VL));
     float *u = p->u + (s->blocks > 1 ? index : thread) * s->chunk_floats;
     for (int64_t point = 0; point < s->points; point++)
         multiply_point(p, &c, point, u + point * s->u_step);
@@ -324,7 +294,7 @@ static void run_blocks(const struct job *job, int64_t part, float *room, struct 
                      .dw = s->parts > 1 ? job->slices + part * s->dw_floats : job->dw,
                      .first = s->tiles * part / s->parts};
     for (; p.first < end; p.first += p.count, p.resume = true) {
-        p.count = least(s->block, end - p.first);
+        p.count = smaller(s->block, end - p.first);
         p.last = p.first + p.count == end;
         pool_run(pool, divide_up(p.count, GROUP_TILES), transform_group, &p);
         pool_run(pool, s->row_chunks * s->column_chunks, multiply_chunk, &p);

@@ -13,11 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/conv_shape.h"
 #include "engine/kernels/lib/simd_square.h"
 #include "engine/kernels/lib/winograd.h"
 
-enum { CHANNELS_MIN = 8, LINE_FLOATS = 16, TASKS_PER_THREAD = 6 };
+enum { TASKS_PER_THREAD = 6 };
 
 struct kernel_state {
     struct conv_shape shape;
@@ -55,32 +56,7 @@ static const struct tuning tunings[] = {
 static const struct tuning tunings[] = {{4, 4, 4, false, 640}, {2, 4, 4, false, 640}};
 #endif
 
-static enum status fits(const struct conv_shape *s, struct error *why)
-{
-    const struct window *w = &s->window;
-    if (w->group > 1)
-        return UNSUPPORTED(why, "groups");
-    if (w->kernel[0] != 1 || w->in[0] != 1 || w->kernel[1] != 3 || w->kernel[2] != 3)
-        return UNSUPPORTED(why, "the kernel is not 3x3");
-    if (w->stride[1] != 1 || w->stride[2] != 1 || w->dilation[1] != 1 || w->dilation[2] != 1)
-        return UNSUPPORTED(why, "stride or dilation is not 1");
-    if (s->channels < CHANNELS_MIN || s->out_channels < CHANNELS_MIN)
-        return UNSUPPORTED(why, "fewer than %d channels", CHANNELS_MIN);
-    return STATUS_OK;
-}
-
 /* ---- sizes ---- */
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-/* A row of whole vectors and one cache line more, so that rows do not fight for cache sets. */
-static int64_t padded(int64_t channels)
-{
-    return divide_up(channels, LINE_FLOATS) * LINE_FLOATS + LINE_FLOATS;
-}
 
 static struct gemm_plan plan_of(const struct kernel_state *state, const struct tuning *t,
                                 int64_t tiles, int threads)
@@ -102,7 +78,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 {
     const struct tuning *t = &tunings[variant];
     TRY(conv_shape_from(q, CONV_PLAIN, &s->shape, why));
-    TRY(fits(&s->shape, why));
+    TRY(winograd_fits(&s->shape.window, s->shape.channels, s->shape.out_channels, why));
     s->out = t->out;
     s->shared = t->shared;
     s->threads = q->threads;
@@ -111,8 +87,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->tiles_y = divide_up(s->shape.window.out[1], t->out);
     s->tiles_x = divide_up(s->shape.window.out[2], t->out);
     s->tiles = s->shape.images * s->tiles_y * s->tiles_x;
-    s->v_row = padded(s->shape.channels);
-    s->m_row = padded(s->shape.out_channels);
+    s->v_row = winograd_row(s->shape.channels);
+    s->m_row = winograd_row(s->shape.out_channels);
     int64_t tile_bytes = s->points * (s->v_row + s->m_row) * (int64_t)sizeof(float);
     int64_t fit = t->block_kib * 1024 / tile_bytes;
     fit = fit < t->rows ? t->rows : fit;
@@ -246,8 +222,8 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *st
                            size_t *packed_bytes, struct error *err)
 {
     size_t weights = state->changing ? 0 : weight_bytes(state);
-    size_t bias_bytes = (size_t)padded(state->shape.out_channels) * sizeof(float);
-    size_t zero_bytes = (size_t)padded(state->shape.channels) * sizeof(float);
+    size_t bias_bytes = (size_t)winograd_row(state->shape.out_channels) * sizeof(float);
+    size_t zero_bytes = (size_t)winograd_row(state->shape.channels) * sizeof(float);
     state->packed = weights ? gemm_alloc(weights) : NULL;
     state->bias = gemm_alloc(bias_bytes);
     state->zeros = gemm_alloc(zero_bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/chain_run.h"
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/tile_fn.h"
 
 enum {
@@ -56,11 +57,6 @@ static bool is_dear(const struct chain *chain)
     return calls > 0;
 }
 
-static int64_t div_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* All inputs are read where they lie, also across rows. */
 static bool lies_flat(const struct chain_plan *plan)
 {
@@ -77,16 +73,16 @@ static void cut_tiles(struct chain_plan *plan)
     plan->tile = direct ? TILE_DIRECT : TILE_SCRATCH;
     if (s->row >= plan->tile || s->rows == 1) {
         plan->tile_rows = 0;
-        plan->tiles_per_row = div_up(s->row, plan->tile);
+        plan->tiles_per_row = divide_up(s->row, plan->tile);
         plan->tiles = plan->tiles_per_row * s->rows;
     } else {
         plan->tile_rows = s->row ? plan->tile / s->row : 1;
-        plan->tiles = div_up(s->rows, plan->tile_rows);
+        plan->tiles = divide_up(s->rows, plan->tile_rows);
     }
     int64_t size = plan->tile_rows ? plan->tile_rows * s->row : plan->tile;
     int64_t item = is_dear(&plan->chain) ? ITEM_DEAR : ITEM_CHEAP;
     plan->tiles_per_item = size > 0 && size < item ? item / size : 1;
-    plan->items = div_up(plan->tiles, plan->tiles_per_item);
+    plan->items = divide_up(plan->tiles, plan->tiles_per_item);
 }
 
 /* Inputs whose elements do not lie in a tile as the vector loops want them. */
@@ -140,7 +136,7 @@ enum status SIMD_FN(chain_plan_make)(const struct kernel_query *q, struct chain_
 size_t SIMD_FN(chain_workspace)(const struct chain_plan *plan, int threads)
 {
     int64_t tile = plan->tile_rows ? plan->tile_rows * plan->space.row : plan->tile;
-    tile = div_up(tile, 16) * 16;
+    tile = divide_up(tile, 16) * 16;
     return (size_t)(threads * plan->slots * tile) * sizeof(float);
 }
 

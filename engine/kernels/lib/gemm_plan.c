@@ -3,6 +3,7 @@
  * How C is cut up. A grid of chunks is chosen by a small model of the time of the slowest thread:
  * multiply-adds, plus what each chunk costs by itself. It decides well for 49 x 2048 on 64 threads
  * as for 100352 x 64 on 2; the constants are cycles and need not be exact. */
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/gemm.h"
 #include "engine/kernels/lib/workspace.h"
 
@@ -12,11 +13,6 @@
 enum { CHUNK_BYTES = 256 << 10, CHUNK_CYCLES = 600, TILE_CYCLES = 40 };
 /* Sums of a chunk that wait for the next pass. */
 enum { SUMS_BYTES = 512 << 10 };
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 static void plan_passes(struct gemm_plan *p)
 {

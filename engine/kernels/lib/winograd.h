@@ -11,9 +11,39 @@
 #ifndef ENGINE_KERNELS_LIB_WINOGRAD_H
 #define ENGINE_KERNELS_LIB_WINOGRAD_H
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/gemm_post.h"
+#include "engine/ops/lib/window.h"
 
-enum { WINOGRAD_SIDE_MAX = 6, WINOGRAD_POINTS_MAX = 36, WINOGRAD_TAPS = 9 };
+enum {
+    WINOGRAD_SIDE_MAX = 6,
+    WINOGRAD_POINTS_MAX = 36,
+    WINOGRAD_TAPS = 9,
+    WINOGRAD_CHANNELS_MIN = 8,
+    WINOGRAD_LINE = 16, /* floats of a cache line */
+};
+
+/* UNSUPPORTED unless the window, of rank 3, is 3x3 in steps of 1 over enough channels. */
+static inline enum status winograd_fits(const struct window *w, int64_t channels,
+                                        int64_t out_channels, struct error *why)
+{
+    if (w->group > 1)
+        return UNSUPPORTED(why, "groups");
+    if (w->kernel[0] != 1 || w->in[0] != 1 || w->kernel[1] != 3 || w->kernel[2] != 3)
+        return UNSUPPORTED(why, "the kernel is not 3x3");
+    if (w->stride[1] != 1 || w->stride[2] != 1 || w->dilation[1] != 1 || w->dilation[2] != 1)
+        return UNSUPPORTED(why, "stride or dilation is not 1");
+    if (smaller(channels, out_channels) < WINOGRAD_CHANNELS_MIN)
+        return UNSUPPORTED(why, "fewer than %d channels", WINOGRAD_CHANNELS_MIN);
+    return STATUS_OK;
+}
+
+/* Floats of a row of channels: whole vectors and one cache line more, so that rows do not fight
+ * for cache sets. */
+static inline int64_t winograd_row(int64_t channels)
+{
+    return round_up(channels, WINOGRAD_LINE) + WINOGRAD_LINE;
+}
 
 /* An image of float pixels with all their channels, and what stands for pixels outside it. */
 struct winograd_image {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/openblas/lib/openblas.h"
 #include "engine/ops/lib/matmul_shape.h"
 
@@ -25,11 +26,6 @@ struct kernel_state {
     int variant, threads;
     struct epilogue epilogue;
 };
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static enum status operand_from(int64_t rows, int64_t cols, int64_t row, int64_t col,
                                 struct operand *operand, struct error *why)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clones.h"
+#include "base/numbers/integers.h"
 
 enum { NR = REF_GEMM_COLUMNS, MR = 4, PANELS = 4, BLOCK_K = 256, ROWS = 256 };
 
@@ -90,11 +91,6 @@ struct grid {
     int64_t row_tiles, column_tiles;
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
@@ -105,16 +101,16 @@ static void run_tile(void *context, int64_t tile, int thread)
     int64_t m0 = rest % grid->row_tiles * ROWS, n0 = tile_n * PANELS * NR;
     ref_gemm_pack *pack = g->pack ? g->pack : pack_strided;
     struct block t = {.a_row = g->a_row, .a_col = g->a_col, .c_row = g->c_row, .panels = panels};
-    t.rows = least(g->m - m0, ROWS);
-    t.columns = least(g->n - n0, PANELS * NR);
+    t.rows = smaller(g->m - m0, ROWS);
+    t.columns = smaller(g->n - n0, PANELS * NR);
     t.c = g->c + m0 * g->c_row + n0;
     for (int64_t k0 = 0; k0 < g->k; k0 += BLOCK_K) {
-        t.k = least(g->k - k0, BLOCK_K);
+        t.k = smaller(g->k - k0, BLOCK_K);
         t.a = g->a + m0 * g->a_row + k0 * g->a_col;
         for (int64_t j = 0; j < t.columns; j += NR) {
             if (t.columns - j < NR) /* columns beyond n are computed, not stored */
                 memset(panels + j * BLOCK_K, 0, (size_t)(t.k * NR) * sizeof(double));
-            pack(g, k0, t.k, n0 + j, least(t.columns - j, NR), panels + j * BLOCK_K);
+            pack(g, k0, t.k, n0 + j, smaller(t.columns - j, NR), panels + j * BLOCK_K);
         }
         multiply_block(&t);
     }
