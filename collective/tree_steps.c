@@ -22,7 +22,8 @@ struct tree tree_of(const struct pattern *pattern, struct comm_schedule *to, int
     return tree;
 }
 
-void tree_up(const struct tree *tree, int lane, struct span part)
+/* Adds children's elements to the own ones, and hands the sum to the parent. */
+static void tree_up(const struct tree *tree, int lane, struct span part)
 {
     struct span have = part;
     have.place = PLACE_INPUT;

@@ -16,8 +16,6 @@ struct tree {
 /* Places are ranks counted from the root on; mirrored: from it downwards. */
 struct tree tree_of(const struct pattern *pattern, struct comm_schedule *to, int root,
                     bool mirrored);
-/* Adds children's elements to the own ones, and hands the sum to the parent. */
-void tree_up(const struct tree *tree, int lane, struct span part);
 /* Hands the parent's elements to the children; `have`: where the root has them. */
 void tree_down(const struct tree *tree, int lane, struct span part, enum place have);
 

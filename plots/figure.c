@@ -58,13 +58,6 @@ void figure_number(struct figure *figure, const char *name, double value)
     fprintf(figure->commands, "%s = %.9g\n", name, value);
 }
 
-void figure_text(struct figure *figure, const char *name, const char *value)
-{
-    fprintf(figure->commands, "%s = ", name);
-    text_gnuplot(figure->commands, value);
-    fputc('\n', figure->commands);
-}
-
 /* A step of 1, 2 or 5 times a power of ten that leaves so many pixels between two numbers. */
 static double tick_step(const struct axis *axis, double frame_px, double apart_px)
 {

@@ -77,9 +77,8 @@ __attribute__((format(printf, 3, 4))) void figure_row(struct figure *figure, con
                                                       const char *format, ...);
 void figure_end(struct figure *figure);
 
-/* Variables of the gnuplot script. */
+/* A variable of the gnuplot script. */
 void figure_number(struct figure *figure, const char *name, double value);
-void figure_text(struct figure *figure, const char *name, const char *value);
 /* Margins and ranges, after the last change of them. */
 void figure_frame(struct figure *figure);
 

@@ -96,7 +96,7 @@ static double share(const struct judged *j)
 }
 
 const struct quality quality_auc = {.name = "AUC", .of = auc};
-const struct quality quality_top_5 = {.name = "top-5", .of = top_5};
+static const struct quality quality_top_5 = {.name = "top-5", .of = top_5};
 const struct quality quality_accuracy = {
     .name = "accuracy", .of = accuracy, .also = &quality_top_5};
 const struct quality quality_share = {.name = "accuracy", .of = share};

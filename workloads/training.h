@@ -43,7 +43,6 @@ struct quality {
 extern const struct quality quality_auc; /* floats that say 0 or 1; one answer each */
 extern const struct quality
     quality_accuracy; /* integers: of a row's answers the largest; below 0: not asked */
-extern const struct quality quality_top_5; /* the same, of the five largest */
 extern const struct quality quality_share; /* answers that say themselves how many are right */
 
 struct training {

@@ -131,12 +131,3 @@ double trigamma_inverse(double y)
     }
     return sqrt(low * high);
 }
-
-double binomial_cdf(int k, int n, double p)
-{
-    if (k < 0)
-        return 0;
-    if (k >= n)
-        return 1;
-    return beta_regularised(n - k, k + 1, 1 - p);
-}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Probabilities: normal, Student's t and binomial, all from the C library's erfc and lgamma and the
- * incomplete beta function (continued fraction by Lentz's method; NIST DLMF 8.17.22). Errors are
+ * Probabilities: normal and Student's t, from the C library's erfc and lgamma and the incomplete
+ * beta function (continued fraction by Lentz's method; NIST DLMF 8.17.22). Errors are
  * below 1e-10, checked against closed forms and published tables in tests/unit/test_stats_rank.c.
  */
 #ifndef BASE_NUMBERS_DISTRIBUTION_H
@@ -18,7 +18,5 @@ double student_quantile(double p, double df);
 double digamma(double x);
 double trigamma(double x);
 double trigamma_inverse(double y);
-/* P(X <= k), X ~ Binomial(n, p). */
-double binomial_cdf(int k, int n, double p);
 
 #endif

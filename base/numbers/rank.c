@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "base/numbers/distribution.h"
-
 enum { EXACT_MAX = 20 };
 
 double mann_whitney_u(const double *x, int nx, const double *y, int ny)
@@ -50,18 +48,6 @@ static int arrangements(int nx, int ny, double *ways)
             ways[u] += ways[u - i];
     }
     return last;
-}
-
-/* Smallest u with P(U <= u) > tail, in exact arithmetic; the critical rank of shift_interval. */
-static int64_t exact_rank(int nx, int ny, double tail)
-{
-    double ways[EXACT_MAX * EXACT_MAX + 1], total = 0, sum = 0;
-    int last = arrangements(nx, ny, ways), u = 0;
-    for (int k = 0; k <= last; k++)
-        total += ways[k];
-    while (u <= last && sum + ways[u] <= tail * total)
-        sum += ways[u++];
-    return u;
 }
 
 static double exact_p(int nx, int ny, double u)
@@ -125,26 +111,6 @@ double shift_estimate(const double *x, int nx, const double *y, int ny)
     int64_t pairs = (int64_t)nx * ny;
     double upper = difference_at(x, nx, y, ny, pairs / 2);
     return pairs % 2 ? upper : 0.5 * (upper + difference_at(x, nx, y, ny, pairs / 2 - 1));
-}
-
-int shift_interval(const double *x, int nx, const double *y, int ny, double confidence, double *low,
-                   double *high)
-{
-    int64_t pairs = (int64_t)nx * ny, rank;
-    double tail = 0.5 * (1 - confidence);
-    if (nx < 1 || ny < 1)
-        return 0;
-    if (nx <= EXACT_MAX && ny <= EXACT_MAX) {
-        rank = exact_rank(nx, ny, tail);
-    } else {
-        double sd = sqrt((double)pairs * ((double)nx + ny + 1) / 12);
-        rank = (int64_t)floor((double)pairs / 2 + normal_quantile(tail) * sd);
-    }
-    if (rank < 1)
-        return 0;
-    *low = difference_at(x, nx, y, ny, rank - 1);
-    *high = difference_at(x, nx, y, ny, pairs - rank);
-    return 1;
 }
 
 void adjust_false_discovery(const double *p, int count, int *order, double *adjusted)

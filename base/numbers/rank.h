@@ -21,9 +21,6 @@ double mann_whitney_p(const double *x, int nx, const double *y, int ny, double i
 double difference_at(const double *x, int nx, const double *y, int ny, int64_t k);
 /* Hodges and Lehmann's estimate of how far y is shifted from x: the median of all differences. */
 double shift_estimate(const double *x, int nx, const double *y, int ny);
-/* Its confidence interval (Moses). False when there are too few samples for that confidence. */
-int shift_interval(const double *x, int nx, const double *y, int ny, double confidence, double *low,
-                   double *high);
 
 /* Benjamini and Hochberg: adjusted[i] is the smallest false discovery rate at which p[i] would be
  * rejected. NAN entries are no tests and stay NAN. order: scratch of count. */

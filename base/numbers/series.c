@@ -46,25 +46,6 @@ double series_effective(const double *samples, int count, double median)
     return fmax(1, count / time);
 }
 
-/* ---- noise ---- */
-
-double series_noise(const double *values, int count, double *scratch)
-{
-    if (count < 4)
-        return NAN;
-    for (int k = 0; k + 1 < count; k++)
-        scratch[k] = fabs(values[k + 1] - values[k]);
-    stats_sort(scratch, count - 1);
-    return stats_median(scratch, count - 1) / (0.674490 * 1.414214);
-}
-
-/* The median of absolute values has 37 % of the efficiency of the variance (Rousseeuw and Croux,
- * JASA 88, 1993); neighbouring differences share a value. 0.3 fits the simulation in the tests. */
-double series_noise_df(int count)
-{
-    return count < 4 ? 0 : 0.3 * (count - 1);
-}
-
 /* ---- change points ---- */
 
 static double sum_to(const double *values, int from, int to, double x)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples in the order in which they were taken: how much one says about the next, how noisy a
- * history is, and where its level changed.
+ * Samples in the order in which they were taken: how much one says about the next, and where the
+ * level of a history changed.
  */
 #ifndef BASE_NUMBERS_SERIES_H
 #define BASE_NUMBERS_SERIES_H
@@ -12,12 +12,6 @@
  * samples only by their being above or below it, so it is that series of signs whose
  * autocorrelations are summed, in pairs while these stay positive (Geyer, Stat. Sci. 7, 1992). */
 double series_effective(const double *samples, int count, double median);
-
-/* Standard deviation of the noise of a history that may have steps: median |x[k+1] - x[k]| over
- * 0.6745 sqrt(2). A step touches one difference only. NAN under 4 values. scratch: count. */
-double series_noise(const double *values, int count, double *scratch);
-/* Degrees of freedom of a normal sample's variance that series_noise is as good as. */
-double series_noise_df(int count);
 
 struct change_point {
     int index;            /* first value of the new level */

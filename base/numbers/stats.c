@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/numbers/stats.h"
 
-#include "base/numbers/distribution.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -67,15 +65,6 @@ double stats_sd(const double *samples, int count)
     return sqrt(sum / (count - 1));
 }
 
-double stats_mad(const double *sorted, int count, double *scratch)
-{
-    double median = stats_median(sorted, count);
-    for (int k = 0; k < count; k++)
-        scratch[k] = fabs(sorted[k] - median);
-    stats_sort(scratch, count);
-    return stats_median(scratch, count);
-}
-
 double stats_median_error(const double *sorted, int count, double effective)
 {
     if (count < 2 || !(effective > 0))
@@ -84,17 +73,4 @@ double stats_median_error(const double *sorted, int count, double effective)
     double low = stats_quantile(sorted, count, fmax(0, 0.5 - half));
     double high = stats_quantile(sorted, count, fmin(1, 0.5 + half));
     return (high - low) / (2 * 1.959964);
-}
-
-double stats_quantile_safe(const double *sorted, int count, double quantile, double confidence)
-{
-    int low = 0, high = count; /* low is allowed (0 always counts as allowed), high is not */
-    while (high - low > 1) {
-        int t = low + (high - low) / 2;
-        if (binomial_cdf(t, count, 1 - quantile) <= 1 - confidence)
-            low = t;
-        else
-            high = t;
-    }
-    return low >= 1 ? sorted[count - low] : NAN;
 }

@@ -16,16 +16,8 @@ int stats_median_interval(const double *sorted, int count, double *low, double *
 /* Arithmetic mean, NAN without samples; standard deviation with n - 1, NAN under 2 samples. */
 double stats_mean(const double *samples, int count);
 double stats_sd(const double *samples, int count);
-/* Median of |x - median|, not scaled (1.4826 makes it the sd of a normal). scratch: count. */
-double stats_mad(const double *sorted, int count, double *scratch);
 /* Standard error of the median when `effective` of the sorted samples are independent: the width
  * of the order-statistic interval with as many ranks as that leaves, over 2 x 1.96. */
 double stats_median_error(const double *sorted, int count, double effective);
-
-/* Upper estimate of a latency quantile that holds with the given confidence, as in the early
- * stopping of MLPerf loadgen: the sample of index count - t, where t is the largest number of
- * longer ones that Binomial(count, 1 - quantile) allows. NAN when count is too small for t = 1:
- * confidence 0.99 needs 64 samples for p90, 662 for p99, 6636 for p99.9. */
-double stats_quantile_safe(const double *sorted, int count, double quantile, double confidence);
 
 #endif

@@ -11,7 +11,8 @@
 
 enum { LENGTH_BYTES = 8, HEADER_MAX = 100 << 20, NAME_MAX_BYTES = 1 << 12, ALIGN_DATA = 64 };
 
-size_t safetensors_type_bytes(const char *type)
+/* Bytes of an element; 0: no type of the format. */
+static size_t type_bytes(const char *type)
 {
     static const struct {
         const char *name;
@@ -162,7 +163,7 @@ static enum status take_notes(struct header *h, struct error *err)
 static enum status place(struct header *h, struct safetensor *t, const int64_t *offset,
                          struct error *err)
 {
-    size_t bytes = safetensors_type_bytes(t->type);
+    size_t bytes = type_bytes(t->type);
     if (!bytes)
         return wrong(h, err, "\"%s\": \"%s\" is no type of this format", t->name, t->type);
     for (int k = 0; k < t->rank; k++) {

@@ -50,7 +50,5 @@ const char *safetensors_note(const struct safetensors *contents, const char *key
 
 /* Writes tensors and notes; whether the stream bore it, its owner asks. */
 enum status safetensors_write(FILE *stream, const struct safetensors *contents, struct error *err);
-/* Bytes of an element; 0: no type of the format. */
-size_t safetensors_type_bytes(const char *type);
 
 #endif

@@ -68,11 +68,6 @@ bool branches_levels(const struct exe *exe, int *levels, int *level_of_root);
 bool branches_have_room(size_t by_levels, size_t by_steps);
 enum status branches_settle(struct exe *exe, struct error *err);
 
-/* Makes the contents of the step's fixed inputs known to its query; fixed_end takes back what no
- * launch will read. */
-enum status fixed_begin(struct exe *exe, struct step *step, struct error *err);
-void fixed_end(struct exe *exe, struct step *step);
-
 /* ---- tuner cache (tune_cache.c): winners by the hash of their signature ---- */
 
 struct tune_entry {

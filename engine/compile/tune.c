@@ -135,7 +135,9 @@ static bool any_accepts(const struct step *step)
 
 /* ---- fixed inputs ---- */
 
-enum status fixed_begin(struct exe *exe, struct step *step, struct error *err)
+/* Makes the contents of the step's fixed inputs known to its query; fixed_end takes back what no
+ * launch will read. */
+static enum status fixed_begin(struct exe *exe, struct step *step, struct error *err)
 {
     const struct node *node = step->query.node;
     for (int k = 0; k < node->input_count; k++) {
@@ -157,7 +159,7 @@ enum status fixed_begin(struct exe *exe, struct step *step, struct error *err)
     return STATUS_OK;
 }
 
-void fixed_end(struct exe *exe, struct step *step)
+static void fixed_end(struct exe *exe, struct step *step)
 {
     const struct node *node = step->query.node;
     for (int k = 0; k < node->input_count; k++) {

@@ -90,6 +90,19 @@ static bool reads_no_data(const struct op *op)
     return op->alias || op->reads == READS_SHAPE;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* A running mean or variance: kept with the weights, but no parameter. */
+static bool value_is_buffer(const struct graph *g, int v)
+{
+    const char *name = g->values[v].name;
+    return ends_with(name, "running_mean") || ends_with(name, "running_var");
+}
+
 void node_cost(const struct graph *g, int n, struct node_cost *cost)
 {
     const struct node *node = &g->nodes[n];
@@ -119,18 +132,6 @@ double graph_flops(const struct graph *g)
         flops += cost.flops;
     }
     return flops;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-bool value_is_buffer(const struct graph *g, int v)
-{
-    const char *name = g->values[v].name;
-    return ends_with(name, "running_mean") || ends_with(name, "running_var");
 }
 
 /* ---- compulsory bytes ----

@@ -39,7 +39,5 @@ void node_cost(const struct graph *g, int node, struct node_cost *cost);
 /* Of all nodes that are not dead. */
 double graph_flops(const struct graph *g);
 void graph_cost(const struct graph *g, struct graph_cost *cost);
-/* A running mean or variance: kept with the weights, but no parameter. */
-bool value_is_buffer(const struct graph *g, int value);
 
 #endif

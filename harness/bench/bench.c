@@ -58,7 +58,8 @@ static enum status add_trips(const struct bench *bench, struct bench_part *part,
     return STATUS_OK;
 }
 
-enum status bench_cases(const struct bench *bench, struct bench_part *part, struct error *err)
+static enum status bench_cases(const struct bench *bench, struct bench_part *part,
+                               struct error *err)
 {
     for (int64_t bytes = bench->from; bytes <= bench->to; bytes *= bench->factor) {
         struct timing_case copy = {

@@ -33,7 +33,6 @@ struct bench_part {
     int count, capacity;
 };
 
-enum status bench_cases(const struct bench *bench, struct bench_part *part, struct error *err);
 void bench_part_release(struct bench_part *part);
 /* Fills the parts, one for each backend. */
 enum status bench_measure(const struct bench *bench, struct bench_part *parts, struct error *err);

@@ -85,7 +85,7 @@ enum status platform_read(const char *path, struct platform *platform, struct er
     return status;
 }
 
-int platform_hosts(const struct platform *platform, int ranks)
+static int platform_hosts(const struct platform *platform, int ranks)
 {
     int each = (int)platform->ranks_per_host;
     return (ranks + each - 1) / each;

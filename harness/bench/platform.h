@@ -20,7 +20,6 @@ struct platform {
 
 /* FAILED with file and line for what is unknown, missing or makes no sense. */
 enum status platform_read(const char *path, struct platform *platform, struct error *err);
-int platform_hosts(const struct platform *platform, int ranks);
 /* All its numbers in one word, for the identity of what was simulated on it. */
 void platform_text(const struct platform *platform, char *text, size_t size);
 /* SimGrid's description of the hosts, and the host of each rank. */

@@ -79,7 +79,7 @@ struct comparison_set {
     struct comparison *verdicts;
     size_t count, capacity;
     double **samples; /* all that were read; owned */
-    size_t sample_count, sample_capacity;
+    size_t sample_count;
     struct grid ceilings[2]; /* of the first run of BASE and of HEAD */
     int totals[VERDICT_COUNT];
 };

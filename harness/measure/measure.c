@@ -45,7 +45,8 @@ static void see_pauses(struct sampler *s, const struct surroundings *now)
     s->seen.reads = known(growth(&s->last.disk_reads, now->disk_reads));
 }
 
-void sampler_look(struct sampler *s, struct sample_record *sample)
+/* Notes what happened around the latest sample. */
+static void sampler_look(struct sampler *s, struct sample_record *sample)
 {
     const struct time_source *time = s->options->time;
     struct surroundings now = surroundings_unknown();

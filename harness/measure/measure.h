@@ -93,7 +93,7 @@ struct measurement {
     struct sample_record *samples; /* owned; warm-up first */
     int64_t count, capacity;
     int64_t timed; /* samples of phase SAMPLE_TIME */
-    double median_s, min_s, max_s, mean_s;
+    double median_s, min_s, max_s;
     double p90_s, p99_s, p999_s; /* p99: NAN under 100 samples, p999 under 1000 */
     double q1_s, q3_s, mad_s, ci_low_s, ci_high_s;
     double rate_hz;          /* executions per second that were sustained */

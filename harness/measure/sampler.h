@@ -35,8 +35,6 @@ uint64_t sampler_now(const struct sampler *s);
 /* One execution (or `block` of them) timed; the sample is appended. Returns its time in ns, that
  * of one execution. */
 uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block);
-/* Notes what happened around the latest sample. */
-void sampler_look(struct sampler *s, struct sample_record *sample);
 /* Whether the latest sample is not the workload's: then it is set apart. */
 bool sampler_set_apart(struct sampler *s, int64_t block);
 /* Reports progress to the caller; false: stop. */

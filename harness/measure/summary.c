@@ -43,11 +43,7 @@ static double median_clock(const struct measurement *m, double *scratch)
 void measurement_summarise(struct measurement *m, double *scratch)
 {
     int n = gather(m, scratch);
-    double sum = 0;
-    for (int k = 0; k < n; k++)
-        sum += scratch[k];
     stats_sort(scratch, n);
-    m->mean_s = n ? sum / n : NAN;
     m->median_s = stats_median(scratch, n);
     m->min_s = stats_quantile(scratch, n, 0);
     m->max_s = stats_quantile(scratch, n, 1);

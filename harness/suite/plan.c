@@ -244,19 +244,6 @@ enum status plan_from_words(char *const *words, int count, const struct plan_ove
     return status;
 }
 
-enum status plan_from_suite(const char *path, const char *filter, struct plan *plan,
-                            struct error *err)
-{
-    const struct plan_overrides overrides = {.only = filter};
-    char *word = strdup(path);
-    if (!word)
-        return FAIL_NO_MEMORY(err);
-    char *const words[] = {word};
-    enum status status = plan_from_words(words, 1, &overrides, plan, err);
-    free(word);
-    return status;
-}
-
 void plan_release(struct plan *plan)
 {
     arena_release(&plan->arena);

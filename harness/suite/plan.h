@@ -152,9 +152,6 @@ struct plan_overrides {
     PLAN_OPTION(type, FLAG, o.no_report, 0, "no-report", NULL, "write no report")
 /* clang-format on */
 
-/* A suite file or the name of an embedded suite; filter: a comma list of workloads, or NULL. */
-enum status plan_from_suite(const char *path, const char *filter, struct plan *plan,
-                            struct error *err);
 /* Words are suites, workloads ("resnet50:version=1.5") and model files, in any order. No word: the
  * suite ./suite.toml, or "quick" where there is none. overrides may be NULL. */
 enum status plan_from_words(char *const *words, int count, const struct plan_overrides *overrides,

@@ -10,9 +10,8 @@
 
 #include <stdint.h>
 
-/* The paper's peaks of the V100. */
+/* The paper's peak of the V100. */
 #define TABLE1_PEAK_FLOPS 14e12
-#define TABLE1_BANDWIDTH  900e9
 
 struct table1_row {
     const char *title;

@@ -140,7 +140,8 @@ enum status asked_child_start_kept(struct asked_child *child, const char *const 
     return start(child, command, environment, err);
 }
 
-void asked_child_last_words(const struct asked_child *child, char *text, size_t size)
+/* The last line that is not empty of a kept standard error; "" without one. */
+static void asked_child_last_words(const struct asked_child *child, char *text, size_t size)
 {
     char end[1024];
     off_t length = child->errors < 0 ? 0 : lseek(child->errors, 0, SEEK_END);

@@ -44,8 +44,6 @@ enum status asked_child_block(struct asked_child *child, int64_t runs, double li
  * badly. */
 enum status asked_child_output(const char *const *command, const char *const *environment,
                                double limit_s, char *text, size_t size, struct error *err);
-/* The last line that is not empty of a kept standard error; "" without one. */
-void asked_child_last_words(const struct asked_child *child, char *text, size_t size);
 /* Ends its input and waits five seconds for it, then kills it. Fails when it ended badly. */
 enum status asked_child_stop(struct asked_child *child, struct error *err);
 

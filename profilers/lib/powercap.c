@@ -42,12 +42,12 @@ static enum status read_counter(const struct powercap *p, const struct powercap_
     return STATUS_OK;
 }
 
-static bool add_zone(struct powercap *p, const char *path, bool package)
+static bool add_zone(struct powercap *p, const char *path)
 {
     if (p->count == POWERCAP_ZONES)
         return false;
     struct powercap_zone *zone = &p->zones[p->count];
-    *zone = (struct powercap_zone){.package = package};
+    *zone = (struct powercap_zone){.total_j = 0};
     snprintf(zone->path, sizeof(zone->path), "%s", path);
     if (read_line(p, path, "name", zone->name, sizeof(zone->name)))
         return false;
@@ -62,11 +62,11 @@ enum status powercap_open(struct powercap *powercap, const char *root, struct er
     for (int k = 0; k < PACKAGES_MAX; k++) {
         char path[128];
         snprintf(path, sizeof(path), "/sys/class/powercap/intel-rapl:%d", k);
-        if (!add_zone(powercap, path, true))
+        if (!add_zone(powercap, path))
             continue;
         for (int part = 0; part < PARTS_MAX; part++) {
             snprintf(path, sizeof(path), "/sys/class/powercap/intel-rapl:%d:%d", k, part);
-            add_zone(powercap, path, false);
+            add_zone(powercap, path);
         }
     }
     if (!powercap->count)

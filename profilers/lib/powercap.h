@@ -17,7 +17,6 @@ enum { POWERCAP_ZONES = 64 };
 struct powercap_zone {
     char name[32];  /* "package-0", "core", "dram", "psys" */
     char path[128]; /* of its folder, without the root */
-    bool package;   /* not a part of another zone */
     uint64_t range_uj;
     uint64_t last_uj;
     double total_j;

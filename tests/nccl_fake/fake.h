@@ -91,7 +91,6 @@ void board_close(struct board *board);
 
 /* ---- job.c ---- */
 
-size_t type_size(ncclDataType_t type);
 /* An api_work. */
 int job_run(void *job);
 

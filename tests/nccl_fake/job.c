@@ -27,7 +27,7 @@ static enum dtype dtype_of(ncclDataType_t type)
     }
 }
 
-size_t type_size(ncclDataType_t type)
+static size_t type_size(ncclDataType_t type)
 {
     return dtype_size(dtype_of(type));
 }

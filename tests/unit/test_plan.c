@@ -269,8 +269,10 @@ TEST(a_bound_that_a_scenario_does_not_know_makes_no_points)
 
 TEST(only_keeps_what_it_names)
 {
+    char word[] = "table1";
+    char *const words[] = {word};
     struct plan plan;
-    MUST(plan_from_suite, "table1", "ncf,bert_large", &plan);
+    MUST(plan_from_words, words, 1, &(struct plan_overrides){.only = "ncf,bert_large"}, &plan);
     assert_int_equal(plan.count, 2);
     assert_string_equal(plan.points[0].workload, "ncf");
     assert_string_equal(plan.points[1].workload, "bert_large");

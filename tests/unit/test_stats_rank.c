@@ -29,7 +29,7 @@ TEST(derivatives_of_log_gamma)
     }
 }
 
-/* Tables of Abramowitz and Stegun (26.1, 26.10) and of the binomial distribution. */
+/* Tables of Abramowitz and Stegun (26.1, 26.10). */
 TEST(published_probabilities)
 {
     near(normal_quantile(0.975), 1.959963985, 1e-8);
@@ -42,18 +42,14 @@ TEST(published_probabilities)
     near(student_cdf(1, 1), 0.75, 1e-12);             /* Cauchy */
     near(student_cdf(-1, 2), 0.2113248654, 1e-10);    /* (1 - 1/sqrt 3) / 2 */
     near(beta_regularised(2, 3, 0.5), 0.6875, 1e-12); /* 11/16 */
-    near(binomial_cdf(2, 10, 0.3), 0.3827827864, 1e-10);
-    near(binomial_cdf(0, 5, 0.5), 0.03125, 1e-12);
-    assert_true(binomial_cdf(5, 5, 0.5) == 1 && binomial_cdf(-1, 5, 0.5) == 0);
     assert_true(isinf(student_quantile(1, 3)) && isnan(student_quantile(2, 3)));
 }
 
-/* Hollander and Wolfe (1973), page 69: W = 35, one-sided p 0.1272; R's wilcox.test gives the same.
- * Its two-sided 95 % interval by hand: qwilcox(0.025, 10, 5) = 9, differences 9 and 42 of 50. */
+/* Hollander and Wolfe (1973), page 69: W = 35, one-sided p 0.1272, as R's wilcox.test gives. */
 TEST(published_rank_test)
 {
     double x[] = {0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46};
-    double y[] = {1.15, 0.88, 0.90, 0.74, 1.21}, low, high, all[50];
+    double y[] = {1.15, 0.88, 0.90, 0.74, 1.21}, all[50];
     stats_sort(x, 10);
     stats_sort(y, 5);
     near(mann_whitney_u(x, 10, y, 5), 35, 0);
@@ -62,9 +58,6 @@ TEST(published_rank_test)
         all[k] = y[k % 5] - x[k / 5];
     stats_sort(all, 50);
     near(shift_estimate(x, 10, y, 5), 0.5 * (all[24] + all[25]), 1e-12);
-    assert_true(shift_interval(x, 10, y, 5, 0.95, &low, &high));
-    near(low, all[8], 1e-12);
-    near(high, all[41], 1e-12);
     for (int k = 0; k < 50; k++)
         near(difference_at(x, 10, y, 5, k), all[k], 1e-12);
 }
@@ -73,12 +66,11 @@ TEST(published_rank_test)
  */
 TEST(exact_rank_probabilities)
 {
-    double x[] = {1, 2, 3, 4, 5}, y[] = {6, 7, 8, 9, 10}, low, high;
+    double x[] = {1, 2, 3, 4, 5}, y[] = {6, 7, 8, 9, 10};
     near(mann_whitney_p(x, 5, y, 5, 1), 2.0 / 252, 1e-12);
     near(mann_whitney_p(y, 5, x, 5, 1), 2.0 / 252, 1e-12);
     near(mann_whitney_p(x, 3, y, 3, 1), 0.1, 1e-12);
     assert_true(mann_whitney_p(x, 5, y, 5, 4) > 0.1);
-    assert_false(shift_interval(x, 3, y, 3, 0.95, &low, &high));
     assert_true(mann_whitney_p(x, 0, y, 5, 1) == 1);
     /* Fills 10 against 10 so that U is 23 and then 24. */
     for (int u = 23; u <= 24; u++) {
@@ -122,34 +114,15 @@ TEST(published_false_discovery)
     assert_true(isnan(adjusted[8]) && adjusted[15] == 1);
 }
 
-/* loadgen: t = 1 needs 64 queries at p90, 219 at p97, 662 at p99, 6636 at p99.9. */
-TEST(published_early_stopping)
-{
-    static const struct {
-        double quantile;
-        int queries;
-    } cases[] = {{0.90, 64}, {0.97, 219}, {0.99, 662}, {0.999, 6636}};
-    static double x[6636];
-    for (int k = 0; k < 6636; k++)
-        x[k] = k;
-    for (int k = 0; k < 4; k++) {
-        int n = cases[k].queries;
-        near(stats_quantile_safe(x, n, cases[k].quantile, 0.99), n - 1, 0);
-        assert_true(isnan(stats_quantile_safe(x, n - 1, cases[k].quantile, 0.99)));
-    }
-    near(stats_quantile_safe(x, 6636, 0.9, 0.99), 6030,
-         0); /* 606 longer ones, by exact decimal sums */
-}
-
-/* Under no difference the exact test rejects at most as often as it says; the interval covers. */
+/* Under no difference the exact test rejects at most as often as it says. */
 TEST(false_alarms_of_the_rank_test)
 {
     enum { TRIALS = 4000 };
     static const int sizes[][2] = {{5, 5}, {8, 12}, {25, 30}};
     for (int s = 0; s < 3; s++) {
-        int rejected = 0, covered = 0;
+        int rejected = 0;
         for (int t = 0; t < TRIALS; t++) {
-            double x[30], y[30], low, high;
+            double x[30], y[30];
             uint64_t at = (uint64_t)t * 64;
             for (int k = 0; k < sizes[s][0]; k++)
                 x[k] = exp(random_normal(77, at + (uint64_t)k));
@@ -158,11 +131,9 @@ TEST(false_alarms_of_the_rank_test)
             stats_sort(x, sizes[s][0]);
             stats_sort(y, sizes[s][1]);
             rejected += mann_whitney_p(x, sizes[s][0], y, sizes[s][1], 1) <= 0.05;
-            assert_true(shift_interval(x, sizes[s][0], y, sizes[s][1], 0.95, &low, &high));
-            covered += low <= 0 && 0 <= high;
         }
-        if (rejected > TRIALS * 0.058 || rejected < TRIALS * 0.02 || covered < TRIALS * 0.942)
-            fail_msg("%d against %d: %d rejected, %d covered of %d", sizes[s][0], sizes[s][1],
-                     rejected, covered, TRIALS);
+        if (rejected > TRIALS * 0.058 || rejected < TRIALS * 0.02)
+            fail_msg("%d against %d: %d rejected of %d", sizes[s][0], sizes[s][1], rejected,
+                     TRIALS);
     }
 }

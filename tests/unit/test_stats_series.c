@@ -11,10 +11,9 @@
 
 TEST(spread_by_hand)
 {
-    double x[] = {2, 4, 4, 4, 5, 5, 7, 9}, scratch[8];
+    double x[] = {2, 4, 4, 4, 5, 5, 7, 9};
     assert_true(stats_mean(x, 8) == 5);
     assert_true(fabs(stats_sd(x, 8) - sqrt(32.0 / 7)) < 1e-12);
-    assert_true(stats_mad(x, 8, scratch) == 0.5); /* |x - 4.5| = .5 x5, 2.5 x2, 4.5 */
     assert_true(isnan(stats_mean(x, 0)) && isnan(stats_sd(x, 1)));
     double y[101];
     for (int k = 0; k < 101; k++)
@@ -66,29 +65,9 @@ TEST(effective_samples_tell_the_error)
 
 TEST(few_or_constant_samples)
 {
-    double same[] = {3, 3, 3, 3, 3, 3, 3, 3}, scratch[8];
+    double same[] = {3, 3, 3, 3, 3, 3, 3, 3};
     assert_true(series_effective(same, 8, 3) >= 1);
     assert_true(series_effective(same, 2, 3) == 2);
-    assert_true(series_noise(same, 8, scratch) == 0);
-    assert_true(isnan(series_noise(same, 3, scratch)));
-}
-
-/* A step of ten sd in the middle must not count as noise, and the df are those of its scatter. */
-TEST(noise_of_a_history_with_a_step)
-{
-    enum { COUNT = 30, TRIALS = 1000 };
-    static double found[TRIALS];
-    for (int t = 0; t < TRIALS; t++) {
-        double x[COUNT], scratch[COUNT];
-        for (int k = 0; k < COUNT; k++)
-            x[k] = random_normal(5, (uint64_t)(t * COUNT + k)) + (k >= 15 ? 10 : 0);
-        found[t] = series_noise(x, COUNT, scratch);
-    }
-    double mean = stats_mean(found, TRIALS), sd = stats_sd(found, TRIALS);
-    /* s of a normal sample with df degrees has sd sigma / sqrt(2 df). */
-    double df = 0.5 / (sd / mean * (sd / mean));
-    if (fabs(mean - 1.03) > 0.06 || fabs(df / series_noise_df(COUNT) - 1) > 0.3)
-        fail_msg("noise %g of 1, df %g, series_noise_df %g", mean, df, series_noise_df(COUNT));
 }
 
 static int changes_of(const double *x, int count, struct change_point *changes)

@@ -78,8 +78,8 @@ enum status nccl_look(struct link *link, bool *settled, struct error *err)
     return STATUS_OK;
 }
 
-enum status nccl_wait(struct link *link, unsigned idle, const struct awaited *awaited,
-                      struct error *err)
+static enum status nccl_wait(struct link *link, unsigned idle, const struct awaited *awaited,
+                             struct error *err)
 {
     struct link_state *state = link->state;
     enum status status = state->control.backend->wait(&state->control, idle, awaited, err);

@@ -55,9 +55,6 @@ enum status nccl_check(struct link *link, ncclResult_t result, const char *call,
 enum status nccl_look(struct link *link, bool *settled, struct error *err);
 /* Waits until they are. `operation`: which, for a message. */
 enum status nccl_settle(struct link *link, uint32_t operation, struct error *err);
-/* The backend's wait. */
-enum status nccl_wait(struct link *link, unsigned idle, const struct awaited *awaited,
-                      struct error *err);
 void nccl_give_up(struct link *link);
 
 extern const struct own_operations nccl_own;

@@ -93,11 +93,7 @@ SIMD_INLINE vf vf_scale(vf a, vf n) { return _mm512_scalef_ps(a, n); }
 SIMD_INLINE vi vi_load(const int32_t *p) { return _mm512_loadu_si512(p); }
 SIMD_INLINE void vi_store(int32_t *p, vi v) { _mm512_storeu_si512(p, v); }
 SIMD_INLINE vm vm_and(vm a, vm b) { return (vm)(a & b); }
-SIMD_INLINE vm vm_or(vm a, vm b) { return (vm)(a | b); }
-SIMD_INLINE vm vm_not(vm a) { return (vm)~a; }
 SIMD_INLINE unsigned vm_bits(vm m) { return m; } /* bit i: lane i */
-SIMD_INLINE vm vm_load_bool(const uint8_t *p)
-{ __m128i b = _mm_loadu_si128((const __m128i *)(const void *)p); return _mm_test_epi8_mask(b, b); }
 SIMD_INLINE void vm_store_bool(uint8_t *p, vm m)
 { _mm_storeu_si128((__m128i *)(void *)p, _mm_maskz_set1_epi8(m, 1)); }
 SIMD_INLINE vf vf_load_half(const uint16_t *p)
@@ -190,12 +186,7 @@ SIMD_INLINE vi vi_load(const int32_t *p)
 { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
 SIMD_INLINE void vi_store(int32_t *p, vi v) { _mm256_storeu_si256((__m256i *)(void *)p, v); }
 SIMD_INLINE vm vm_and(vm a, vm b) { return _mm256_and_si256(a, b); }
-SIMD_INLINE vm vm_or(vm a, vm b) { return _mm256_or_si256(a, b); }
-SIMD_INLINE vm vm_not(vm a) { return _mm256_xor_si256(a, _mm256_set1_epi32(-1)); }
 SIMD_INLINE unsigned vm_bits(vm m) { return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(m)); }
-SIMD_INLINE vm vm_load_bool(const uint8_t *p)
-{ return _mm256_cmpgt_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void
-  *)p)), _mm256_setzero_si256()); }
 SIMD_INLINE void vm_store_bool(uint8_t *p, vm m)
 {
     __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
@@ -267,10 +258,7 @@ SIMD_INLINE vf vf_scale(vf a, vf n)
 SIMD_INLINE vi vi_load(const int32_t *p) { return *p; }
 SIMD_INLINE void vi_store(int32_t *p, vi v) { *p = v; }
 SIMD_INLINE vm vm_and(vm a, vm b) { return a & b; }
-SIMD_INLINE vm vm_or(vm a, vm b) { return a | b; }
-SIMD_INLINE vm vm_not(vm a) { return ~a; }
 SIMD_INLINE unsigned vm_bits(vm m) { return (unsigned)m & 1u; }
-SIMD_INLINE vm vm_load_bool(const uint8_t *p) { return -(*p != 0); }
 SIMD_INLINE void vm_store_bool(uint8_t *p, vm m) { *p = m ? 1 : 0; }
 SIMD_INLINE vf vf_load_half(const uint16_t *p) { return half_to_float(*p); }
 SIMD_INLINE void vf_store_half(uint16_t *p, vf v) { *p = half_from_float(v); }

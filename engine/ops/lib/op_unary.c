@@ -5,7 +5,7 @@
 
 enum { TILE = 1 << 14 }; /* elements that a thread takes at a time */
 
-bool op_types_allow(enum op_types types, enum dtype dtype)
+static bool types_allow(enum op_types types, enum dtype dtype)
 {
     switch (types) {
     case OP_FLOAT:
@@ -28,7 +28,7 @@ enum status op_check_type(const struct infer *c, int k, enum op_types types, str
 {
     static const char *const words[] = {
         "floats", "floats or signed integers", "numbers", "unsigned integers", "bool", "any type"};
-    if (!infer_has(c, k) || op_types_allow(types, c->in[k]->dtype))
+    if (!infer_has(c, k) || types_allow(types, c->in[k]->dtype))
         return STATUS_OK;
     return FAIL(err, STATUS_FAILED, "input %d of %s (\"%s\") is %s; it takes %s only", k,
                 c->node->op->name, c->in[k]->name, dtype_name(c->in[k]->dtype), words[types]);

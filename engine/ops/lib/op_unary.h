@@ -36,7 +36,6 @@ struct unary {
     double elementwise, transcendentals; /* per element; of a function: its own */
 };
 
-bool op_types_allow(enum op_types types, enum dtype dtype);
 /* Fails unless input k, when present, has one of the types. */
 enum status op_check_type(const struct infer *c, int k, enum op_types types, struct error *err);
 /* Sets the cost of a node that computes each element of output 0 (no FLOPs for integers). */

@@ -47,7 +47,7 @@ struct finding {
 static struct {
     struct space spaces[SPACES];
     struct finding found[FOUND_MAX];
-    int found_count, reported;
+    int found_count;
     bool running;
 } w;
 
@@ -56,7 +56,8 @@ extern char __bss_start[] __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
 extern char __ehdr_start[] __attribute__((visibility("hidden")));
 
-bool watch_wanted(void)
+/* RIDGE_HOST_WATCH=0 is for what has no time to lose. */
+static bool watch_wanted(void)
 {
     static int wanted = -1;
     if (wanted >= 0)

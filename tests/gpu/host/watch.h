@@ -42,9 +42,6 @@ void watch_written(const void *memory, size_t bytes);
 /* Function and line of a place in the plug-in, on standard error. */
 void watch_tell_place(const char *what, uint32_t code);
 
-/* RIDGE_HOST_WATCH=0 is for what has no time to lose. */
-bool watch_wanted(void);
-
 #ifdef __cplusplus
 }
 #endif

@@ -124,7 +124,12 @@ int kept_scores(struct graph *g, int boxes, int scores, const struct suppression
                       NO_ATTRS);
 }
 
-struct best best_kept(struct graph *g, int kept, int64_t keep)
+/* The `keep` best of kept [C K]: places among them and whether each is real, 1 or 0, [keep, 1]. */
+struct best {
+    int score, place, real;
+};
+
+static struct best best_kept(struct graph *g, int kept, int64_t keep)
 {
     struct best b;
     int top[2] = {NONE, NONE};

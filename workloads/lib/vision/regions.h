@@ -53,12 +53,6 @@ struct suppression {
  * the best of its class: the padding of NonMaxSuppression points to it. */
 int kept_scores(struct graph *g, int boxes, int scores, const struct suppression *s);
 
-/* The `keep` best of kept [C K]: places among them and whether each is real, 1 or 0, [keep, 1]. */
-struct best {
-    int score, place, real;
-};
-struct best best_kept(struct graph *g, int kept, int64_t keep);
-
 /* Proposals: boxes [K, 4] by falling scores [K] -> [keep, 4], zeros after the last. */
 int propose(struct graph *g, int boxes, int scores, int64_t keep, const struct suppression *s);
 

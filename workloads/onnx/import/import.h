@@ -84,8 +84,6 @@ void draft_drop_attr(struct draft *d, const char *name);
 
 enum status import_nodes(struct importer *im, struct scope *scope, size_t count,
                          Onnx__NodeProto *const *nodes, struct error *err);
-enum status import_node(struct importer *im, struct scope *scope, const Onnx__NodeProto *node,
-                        struct error *err);
 enum status import_initializers(struct importer *im, struct scope *scope,
                                 const Onnx__GraphProto *graph, struct error *err);
 enum status import_tensor(struct importer *im, const char *name, const Onnx__TensorProto *tensor,

@@ -268,8 +268,8 @@ static enum status dispatch(struct importer *im, struct scope *scope, const Onnx
     return import_plain(im, scope, node, err);
 }
 
-enum status import_node(struct importer *im, struct scope *scope, const Onnx__NodeProto *node,
-                        struct error *err)
+static enum status import_node(struct importer *im, struct scope *scope,
+                               const Onnx__NodeProto *node, struct error *err)
 {
     if (node->n_output == 0)
         return STATUS_OK;

@@ -71,7 +71,8 @@ static void split_batch(struct product *p)
     p->operand[ADDEND].batch_stride = p->operand[RESULT].batch_stride = s->c_batch[p->last];
 }
 
-struct matmul_offset product_offset(const struct product *p, int64_t call)
+/* Where the matrices of one of its calls begin, in elements. */
+static struct matmul_offset product_offset(const struct product *p, int64_t call)
 {
     const struct matmul_shape *s = &p->shape;
     struct matmul_offset at = {.a = 0};

@@ -66,9 +66,6 @@ enum status product_from(const struct kernel_query *q, struct product *product, 
 enum status product_of_floats(const struct matmul_shape *shape, bool tf32, float alpha,
                               struct product *product, struct error *why);
 
-/* Where the matrices of one of its calls begin, in elements. */
-struct matmul_offset product_offset(const struct product *product, int64_t call);
-
 struct matmul {
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t layout[OPERANDS];

@@ -200,9 +200,6 @@ struct eltwise {
 struct eltwise eltwise_of(enum function function, float p, float q);
 enum status post_eltwise(struct step_attr *attr, dnnl_alg_kind_t kind, double alpha, double beta,
                          struct error *why);
-/* One binary post-op whose operand is input `input`, laid out as md. */
-enum status post_binary(struct step_attr *attr, dnnl_alg_kind_t kind, int input,
-                        const dnnl_memory_desc_t *md, struct error *why);
 
 /* ---- helpers for build functions ---- */
 

@@ -163,6 +163,22 @@ static enum status group_operand(const struct kernel_query *q, const struct desc
     return STATUS_OK;
 }
 
+/* One binary post-op whose operand is input `input`, laid out as md. */
+static enum status post_binary(struct step_attr *attr, dnnl_alg_kind_t kind, int input,
+                               const dnnl_memory_desc_t *md, struct error *why)
+{
+    if (attr->arg_count == POST_MAX)
+        return REFUSE(why, "epilogue with more than %d operands", POST_MAX);
+    int place = dnnl_post_ops_len(attr->ops);
+    DNNL_TRY(dnnl_post_ops_append_binary(attr->ops, kind, md), why);
+    attr->args[attr->arg_count++] =
+        (struct step_arg){.arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1,
+                          .source = SOURCE_IN,
+                          .index = (size_t)input,
+                          .md = *md};
+    return STATUS_OK;
+}
+
 static enum status append_binary(const struct kernel_query *q, const struct grouping *grouping,
                                  const struct post *post, struct step_attr *attr, struct error *why)
 {
@@ -178,21 +194,6 @@ static enum status append_binary(const struct kernel_query *q, const struct grou
     dnnl_memory_desc_t md = md_strided(grouping->rank, dim, stride);
     return post_binary(attr, post->kind == POST_ADD ? dnnl_binary_add : dnnl_binary_mul,
                        post->input, &md, why);
-}
-
-enum status post_binary(struct step_attr *attr, dnnl_alg_kind_t kind, int input,
-                        const dnnl_memory_desc_t *md, struct error *why)
-{
-    if (attr->arg_count == POST_MAX)
-        return REFUSE(why, "epilogue with more than %d operands", POST_MAX);
-    int place = dnnl_post_ops_len(attr->ops);
-    DNNL_TRY(dnnl_post_ops_append_binary(attr->ops, kind, md), why);
-    attr->args[attr->arg_count++] =
-        (struct step_arg){.arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1,
-                          .source = SOURCE_IN,
-                          .index = (size_t)input,
-                          .md = *md};
-    return STATUS_OK;
 }
 
 enum status post_append(const struct kernel_query *q, const struct grouping *grouping,
