@@ -12,6 +12,7 @@
 #include "engine/train/recompute.h"
 #include "engine/train/reduce.h"
 #include "engine/train/split_tables.h"
+#include "engine/train/sum_counts.h"
 #include "engine/train/sync_norm.h"
 #include "engine/train/updates.h"
 
@@ -191,6 +192,7 @@ static enum status prepare_ranks(struct graph *g, const struct recipe *recipe,
     if (o->tables == TABLES_SPLIT || o->part_updates)
         TRY(check_parts(recipe, o, err));
     TRY(part_dropout(g, o->ranks, o->rank, err));
+    TRY(sum_counts(g, o->ranks, err));
     return o->sync_norms ? synchronise_batch_norms(g, o->ranks, err) : STATUS_OK;
 }
 
