@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the rate of a training grows with its ranks: what `ridge scale --db` left of this machine.
- * Nothing where it left nothing. */
+ * How the rate of a training grows with its ranks: what `ridge scale --db`, or points of a
+ * suite with ranks, left of this machine. Nothing where they left nothing. */
 #include <math.h>
 
 #include "base/registry.h"

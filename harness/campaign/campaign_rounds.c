@@ -15,6 +15,7 @@
 #include "harness/campaign/campaign_state.h"
 #include "harness/campaign/plan_time.h"
 #include "harness/campaign/record.h"
+#include "harness/campaign/scale_point.h"
 #include "harness/measure/visits.h"
 #include "harness/watch/free_memory.h"
 #include "harness/watch/interrupt.h"
@@ -131,8 +132,7 @@ static double visit_estimate(const struct rounds *r, int k)
 {
     const struct point *point = point_of(r, k);
     const struct point_state *state = &r->stops[k].state;
-    double whole =
-        isnan(point->estimate_s) ? plan_time_range(&point->protocol).least_s : point->estimate_s;
+    double whole = isnan(point->estimate_s) ? plan_time_range(point).least_s : point->estimate_s;
     double share = whole / (point->protocol.rounds > 1 ? point->protocol.rounds : 1);
     return state->visit_count > 0 && state->visit_s > 0 ? fmin(share, state->visit_s) : share;
 }
@@ -227,7 +227,8 @@ static enum status take_visit(struct rounds *r, int k, int round, struct error *
     job.wait_for_usual = round >= point_of(r, k)->protocol.rounds;
     job.usual = job.wait_for_usual ? &stop->usual : NULL;
     r->at = k;
-    enum status status = point_visit(&job, &stop->state, err);
+    enum status status = point_of(r, k)->ranks ? scale_point_visit(&job, &stop->state, err)
+                                               : point_visit(&job, &stop->state, err);
     rest(r, k, waited);
     return status;
 }
@@ -448,7 +449,8 @@ static enum status find_done(struct rounds *r, struct error *err)
     for (int k = 0; c->store && k < c->plan->count; k++) {
         if (!run_has(c->store, c->run, k))
             continue;
-        r->stops[k].done = run_has_all(c->store, c->run, k, point_of(r, k)->protocol.rounds);
+        int rounds = point_of(r, k)->protocol.rounds; /* a single one leaves a result, once */
+        r->stops[k].done = run_has_all(c->store, c->run, k, rounds > 1 ? rounds : 0);
         c->result->resumed += r->stops[k].done;
         if (!r->stops[k].done)
             TRY(load(r, k, err));

@@ -7,9 +7,12 @@
 #include "harness/measure/visits.h"
 #include "results/query.h"
 
-struct time_range plan_time_range(const struct protocol *protocol)
+struct time_range plan_time_range(const struct point *point)
 {
+    const struct protocol *protocol = &point->protocol;
     struct time_range range = {0, 0};
+    if (point->ranks)
+        return (struct time_range){0, (double)NAN};
     int rounds = protocol->rounds > 1 ? protocol->rounds : 1;
     for (int round = 0; round < rounds; round++) {
         struct protocol visit = visit_protocol(protocol, round, round > 0);
@@ -62,8 +65,8 @@ void plan_admit(struct plan *plan)
     double spent = 0;
     for (int k = 0; k < plan->count; k++) {
         struct point *point = &plan->points[k];
-        double takes = isnan(point->estimate_s) ? plan_time_range(&point->protocol).least_s
-                                                : point->estimate_s;
+        double takes =
+            isnan(point->estimate_s) ? plan_time_range(point).least_s : point->estimate_s;
         point->over_budget = plan->budget_s > 0 && !point->skip && spent + takes > plan->budget_s;
         if (!point->skip && !point->over_budget)
             spent += takes;

@@ -7,12 +7,12 @@
 #include "harness/suite/plan.h"
 
 /* What sampling a point takes by its stopping rule alone, over all visits: the floors and the caps.
- * Building, compiling, verifying and timing steps come on top; a server's rates are not known
- * before. */
+ * Building, compiling, verifying and timing steps come on top; a server's rates and steps on
+ * several ranks are not known before. */
 struct time_range {
     double least_s, most_s;
 };
-struct time_range plan_time_range(const struct protocol *protocol);
+struct time_range plan_time_range(const struct point *point);
 
 /* Median wall time of a point in earlier runs; NAN when there was none. */
 typedef double plan_history(void *context, const char *point_id);

@@ -310,6 +310,18 @@ struct point_record record_point(const struct point *p)
                                  .providers = p->providers};
 }
 
+static const char *scale_command_of(const struct point *p, struct arena *arena)
+{
+    const char *line = arena_printf(
+        arena, "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld%s%s%s", p->spec,
+        p->ranks, (long long)(p->strong ? p->batch : p->batch / p->ranks), p->threads,
+        (long long)p->steps, p->strong ? " --strong" : "",
+        p->protocol.quick_tune ? " --quick-tune" : "", p->recompute ? " --recompute" : "");
+    return line && p->segments
+               ? arena_printf(arena, "%s --segments %lld", line, (long long)p->segments)
+               : line;
+}
+
 /* The command that measures this point alone; options at their defaults are left out. */
 static const char *command_of(const struct point *p, struct arena *arena)
 {
@@ -318,6 +330,8 @@ static const char *command_of(const struct point *p, struct arena *arena)
     } more[] = {{"precision", p->precision, "f32"},
                 {"mode", p->mode, "inference"},
                 {"providers", p->providers, ""}};
+    if (p->ranks)
+        return scale_command_of(p, arena);
     char *line = arena_printf(arena, "ridge run %s --batch %lld --threads %d --device %s", p->spec,
                               (long long)p->batch, p->threads, p->device);
     for (int k = 0; k < ARRAY_COUNT(more) && line; k++)

@@ -30,17 +30,19 @@ static int count_over_budget(const struct plan *plan)
     return count;
 }
 
-/* Of sampling alone, over the points that run. */
-static struct time_range sum_of_ranges(const struct plan *plan, int *running)
+/* Of sampling alone, over the points that run; `unknown` of these have no end that is known before.
+ */
+static struct time_range sum_of_ranges(const struct plan *plan, int *running, int *unknown)
 {
     struct time_range sum = {0, 0};
-    *running = 0;
+    *running = *unknown = 0;
     for (int k = 0; k < plan->count; k++) {
-        struct time_range range = plan_time_range(&plan->points[k].protocol);
+        struct time_range range = plan_time_range(&plan->points[k]);
         if (plan->points[k].skip || plan->points[k].over_budget)
             continue;
         sum.least_s += range.least_s;
-        sum.most_s += range.most_s;
+        sum.most_s += isnan(range.most_s) ? 0 : range.most_s;
+        *unknown += isnan(range.most_s);
         ++*running;
     }
     return sum;
@@ -88,7 +90,7 @@ static void protocol_json(struct json *json, const struct protocol *p)
 
 static void point_json(struct json *json, const struct point *p)
 {
-    struct time_range range = plan_time_range(&p->protocol);
+    struct time_range range = plan_time_range(p);
     json_open(json, NULL, '{');
     json_text(json, "id", p->id);
     json_text(json, "canonical", p->canonical);
@@ -104,6 +106,12 @@ static void point_json(struct json *json, const struct point *p)
     else
         json_null(json, "batch");
     json_int(json, "threads", p->threads);
+    if (p->ranks) {
+        json_int(json, "ranks", p->ranks);
+        json_bool(json, "strong", p->strong);
+        json_text(json, "backend", p->backend);
+        json_int(json, "steps", p->steps);
+    }
     json_text(json, "providers", p->providers);
     json_text(json, "profilers", p->profilers);
     protocol_json(json, &p->protocol);
@@ -118,8 +126,8 @@ static void point_json(struct json *json, const struct point *p)
 
 static void print_json(const struct plan *plan)
 {
-    int running;
-    struct time_range sum = sum_of_ranges(plan, &running);
+    int running, unknown;
+    struct time_range sum = sum_of_ranges(plan, &running, &unknown);
     struct json json;
     json_begin(&json, stdout);
     json_open(&json, NULL, '{');
@@ -134,7 +142,7 @@ static void print_json(const struct plan *plan)
     json_int(&json, "running", running);
     json_int(&json, "skipped", plan->count - running);
     json_number(&json, "sampling_least_s", sum.least_s);
-    json_number(&json, "sampling_most_s", sum.most_s);
+    json_number(&json, "sampling_most_s", unknown ? (double)NAN : sum.most_s);
     int known;
     double seconds = sum_of_estimates(plan, &known);
     json_int(&json, "known", known);
@@ -148,9 +156,14 @@ static void print_json(const struct plan *plan)
 
 /* ---- for people ---- */
 
-static void stop_text(const struct protocol *p, char *text, size_t size)
+static void stop_text(const struct point *point, char *text, size_t size)
 {
+    const struct protocol *p = &point->protocol;
     int used = 0;
+    if (point->ranks) {
+        snprintf(text, size, "%lld steps", (long long)point->steps);
+        return;
+    }
     if (p->scenario == SCENARIO_SERVER) {
         snprintf(text, size, "p%g below %g s", p->latency_quantile * 100, p->latency_bound_s);
         return;
@@ -163,8 +176,10 @@ static void stop_text(const struct protocol *p, char *text, size_t size)
 
 static void point_row(struct table *t, const struct point *p)
 {
-    char stop[96];
-    stop_text(&p->protocol, stop, sizeof(stop));
+    char stop[96], ranks[32] = "";
+    stop_text(p, stop, sizeof(stop));
+    if (p->ranks)
+        snprintf(ranks, sizeof(ranks), ", %d rank%s", p->ranks, p->ranks > 1 ? "s" : "");
     table_cell(t, "%s", p->id);
     table_cell(t, "%s", p->spec);
     if (p->batch)
@@ -175,8 +190,8 @@ static void point_row(struct table *t, const struct point *p)
     table_cell(t, "%s", p->device);
     table_cell(t, "%s", p->precision);
     bool trains = strcmp(p->mode, "training") == 0;
-    table_cell(t, "%s%s%s", scenario_name(p->protocol.scenario), p->protocol.cold ? ", cold" : "",
-               trains ? ", training" : "");
+    table_cell(t, "%s%s%s%s", scenario_name(p->protocol.scenario), p->protocol.cold ? ", cold" : "",
+               trains ? ", training" : "", ranks);
     table_cell(t, "%s", *p->providers ? p->providers : "all");
     const char *left_out = p->skip ? p->skip : p->over_budget ? "budget" : NULL;
     table_cell(t, "%s%s", left_out ? "skipped: " : "", left_out ? left_out : stop);
@@ -202,17 +217,18 @@ static void print_table(const struct plan *plan)
 
 static void print_sum(const struct plan *plan)
 {
-    int running, known;
+    int running, unknown, known;
     double seconds = sum_of_estimates(plan, &known);
-    struct time_range sum = sum_of_ranges(plan, &running);
+    struct time_range sum = sum_of_ranges(plan, &running, &unknown);
     printf("\n%d point%s from %s", running, running == 1 ? "" : "s", plan->suite);
     if (running < plan->count)
         printf(", %d skipped", plan->count - running);
-    if (isnan(sum.most_s))
-        printf(".\nSampling takes at least %.3g s; what a server's rates take is not known before.",
-               sum.least_s);
-    else
-        printf(".\nSampling takes %.3g to %.3g s by the stopping rules.", sum.least_s, sum.most_s);
+    printf(".\nSampling takes %.3g to %.3g s by the stopping rules.", sum.least_s, sum.most_s);
+    if (unknown)
+        printf(
+            "\nWhat the rates of servers and the steps of several ranks take (%d point%s) is not "
+            "known before.",
+            unknown, unknown == 1 ? "" : "s");
     printf("\nBuilding, verifying%s and timing single steps come on top.\n",
            plan->ceilings ? ", ceilings" : "");
     if (known)

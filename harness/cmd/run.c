@@ -93,6 +93,8 @@ static void print_json(struct json *json, const struct point *point, const struc
     json_text(json, "workload", point->spec);
     json_int(json, "batch", point->batch);
     json_int(json, "threads", point->threads);
+    if (point->ranks)
+        json_int(json, "ranks", point->ranks);
     json_text(json, "device", point->device);
     json_text(json, "precision", point->precision);
     json_text(json, "scenario", scenario_name(point->protocol.scenario));
@@ -151,10 +153,12 @@ static void print_notes(const struct record *r)
 static void print_row(const struct point *point, const struct record *r)
 {
     const struct metric_record *time = record_metric(r, "time_s");
-    char name[160];
+    char name[192], ranks[24] = "";
+    if (point->ranks)
+        snprintf(ranks, sizeof(ranks), " ranks=%d", point->ranks);
     bool single = point->protocol.scenario == SCENARIO_SINGLE_STREAM;
     bool usual = strcmp(point->precision, "f32") == 0;
-    snprintf(name, sizeof(name), "%s%s%s%s%s%s", point->spec, usual ? "" : " ",
+    snprintf(name, sizeof(name), "%s%s%s%s%s%s%s", point->spec, ranks, usual ? "" : " ",
              usual ? "" : point->precision, single ? "" : " ",
              single ? "" : scenario_name(point->protocol.scenario),
              point->protocol.cold ? " cold" : "");

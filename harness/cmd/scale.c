@@ -17,9 +17,9 @@
 #include "harness/scale/scale_print.h"
 #include "harness/scale/scale_store.h"
 #include "harness/scale/scale_text.h"
+#include "harness/watch/interrupt.h"
 
-enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_USUAL = 20, DEADLINE_S = 60 };
-enum { STEPS_SIMULATED = 2 };
+enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_SIMULATED = 2 };
 
 struct scale_options_given {
     struct model_options model;
@@ -224,13 +224,13 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     TRY(train_letters_parse(o->letters, job, err));
     job->reader_threads = (int)o->reader_threads;
     job->read_limit = o->read_limit * 1e6;
-    job->recipe.schedule.steps = o->steps ? o->steps : STEPS_USUAL;
+    job->recipe.schedule.steps = o->steps ? o->steps : SCALE_STEPS_USUAL;
     if (o->rate > 0)
         job->recipe.schedule.rate = o->rate;
     if (o->save)
         TRY(output_check(o->save, err));
     s->no_thread = o->no_thread;
-    s->deadline_ns = (uint64_t)((o->deadline_s > 0 ? o->deadline_s : DEADLINE_S) * 1e9);
+    s->deadline_ns = (uint64_t)((o->deadline_s > 0 ? o->deadline_s : SCALE_DEADLINE_S) * 1e9);
     return read_names(o, s, err);
 }
 
@@ -252,7 +252,12 @@ static enum status run_point(const struct scale_options_given *o, const struct s
     if (!s.job.model.threads)
         s.job.model.threads = each > 1 ? each : 1;
     fflush(NULL); /* processes are forked: what is buffered would come out twice */
-    if (scale_run(&s, out, err) != STATUS_OK)
+    if (!usual->launched)
+        interrupt_install();
+    enum status status = scale_run(&s, out, err);
+    if (!usual->launched)
+        interrupt_restore();
+    if (status != STATUS_OK)
         return error_context(err, "%s on %d rank%s", s.job.spec, ranks, ranks > 1 ? "s" : "");
     return STATUS_OK;
 }
@@ -418,6 +423,7 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
                           .tables = table_names[usual.job.tables],
                           .moments = usual.job.part_updates ? "split" : "whole",
+                          .quick_tune = usual.job.model.quick_tune,
                           .recompute = usual.job.model.recompute,
                           .segments = usual.job.model.segments,
                           .wire = o->wire,

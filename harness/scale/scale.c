@@ -351,7 +351,6 @@ static enum status run_forked(struct scale *s, struct error *err)
                               .context = s,
                               .stopped = interrupt_requested};
     enum status status = STATUS_OK;
-    interrupt_install();
     s->rehearsal = !o->job.model.no_tune && o->ranks > 1;
     run.backend = backend_of(s);
     if (s->rehearsal)
@@ -360,7 +359,6 @@ static enum status run_forked(struct scale *s, struct error *err)
     run.backend = backend_of(s);
     if (status == STATUS_OK)
         status = local_ranks_run(&run, err);
-    interrupt_restore();
     return status;
 }
 

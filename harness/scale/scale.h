@@ -10,6 +10,8 @@
 #include "collective/communicator.h"
 #include "harness/train/trainer.h"
 
+enum { SCALE_STEPS_USUAL = 20, SCALE_DEADLINE_S = 60 };
+
 struct scale_options {
     struct train_job job; /* model.batch: of each rank; model.threads: of each rank */
     int ranks;
@@ -57,8 +59,9 @@ struct scale_result {
     bool simulated; /* nothing here was measured (harness/bench/step_simulate.h) */
 };
 
-/* FAILED where a rank did, with what it said or how it ended. Of ranks that a launcher started each
- * calls it, and each gets the result, timed by its own clock. */
+/* FAILED where a rank did, with what it said or how it ended, or where an interrupt was requested.
+ * Of ranks that a launcher started each calls it, and each gets the result, timed by its own clock.
+ */
 enum status scale_run(const struct scale_options *options, struct scale_result *out,
                       struct error *err);
 void scale_result_release(struct scale_result *result);

@@ -18,6 +18,7 @@ struct scaling {
     const char *library;             /* version of the backend's; "" or NULL: not known */
     const char *tables;              /* "whole", "rows" or "split" */
     const char *moments;             /* "whole" or "split" */
+    bool quick_tune;                 /* kernels were not fully tuned */
     bool recompute;                  /* activations, in so many segments; 0: as save most */
     int64_t segments;
     const char *wire;    /* "f16" or "bf16"; NULL: gradients cross as they are */

@@ -41,16 +41,12 @@ static void add_time(struct rows *rows, const struct scale_result *r, double *so
     row->source = rows->source;
 }
 
-static void add_whole(struct rows *rows, const struct scaling *s, int index)
+static void add_whole(struct rows *rows, const struct scale_result *r)
 {
-    const struct scale_result *r = &s->points[index];
     struct scale_sums sums = scale_sums_of(r);
     add(rows, -1, "throughput", "1/s", r->samples_per_s, BETTER_HIGHER)->formula =
         "samples of all ranks / time_s";
     add(rows, -1, "ranks", "1", r->ranks, BETTER_NONE)->source = "command";
-    struct metric_record *row =
-        add(rows, -1, "scaling_efficiency", "1", scaling_efficiency(s, index), BETTER_HIGHER);
-    row->formula = "throughput per rank / that of the fewest ranks of this run";
     add(rows, -1, "communication_s", "s", sums.communication_s, BETTER_LOWER)->formula =
         "sum over units, from started to ended; mean over ranks and steps";
     add(rows, -1, "exposed_s", "s", sums.exposed_s, BETTER_LOWER)->formula =
@@ -164,16 +160,17 @@ static enum status make_point(const struct scaling *s, const struct scale_result
         out->canonical =
             arena_printf(arena, "%s data=%s readers=%d limit=%.10g", out->canonical, s->data,
                          s->reader_threads > 1 ? s->reader_threads : 1, s->read_limit);
+    if (out->canonical && s->quick_tune)
+        out->canonical = arena_printf(arena, "%s tuning=quick", out->canonical);
     if (!out->canonical)
         return FAIL_NO_MEMORY(err);
     plan_id(out->canonical, key);
     return STATUS_OK;
 }
 
-static enum status make_record(const void *context, int index, struct arena *arena,
-                               struct record *record, struct error *err)
+enum status scaling_record(const struct scaling *s, int index, struct arena *arena,
+                           struct record *record, struct error *err)
 {
-    const struct scaling *s = context;
     const struct scale_result *r = &s->points[index];
     size_t rows_most = METRICS_MAX + (size_t)(r->detailed * r->unit_count) * UNIT_METRICS;
     double *sorted = arena_array(arena, (size_t)r->steps + 1, sizeof(*sorted));
@@ -196,16 +193,17 @@ static enum status make_record(const void *context, int index, struct arena *are
         return FAIL_NO_MEMORY(err);
     utc_now(started);
     add_time(&rows, r, sorted);
-    add_whole(&rows, s, index);
+    add_whole(&rows, r);
     add_units(&rows, r);
     record->metrics = rows.metrics;
     record->metric_count = rows.count;
     for (int64_t k = 0; k < r->steps; k++)
         record->wall_s += r->step_times[k];
     record->reproduce = arena_printf(
-        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s%s%s%s%s%s",
+        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s%s%s%s%s%s%s%s",
         s->workload, r->simulated ? "--platform FILE --simulate" : "--ranks", r->ranks,
-        (long long)(r->batch / r->ranks), r->threads, (long long)r->steps,
+        (long long)(s->strong ? r->batch : r->batch / r->ranks), r->threads, (long long)r->steps,
+        s->strong ? " --strong" : "", s->quick_tune ? " --quick-tune" : "",
         strategy(arena, " --tables ", s->tables), strategy(arena, " --moments ", s->moments),
         strategy(arena, " --wire ", s->wire), number(arena, " --lanes ", s->lanes),
         number(arena, " --unit ", s->unit_bytes), s->recompute ? " --recompute" : "",
@@ -215,6 +213,12 @@ static enum status make_record(const void *context, int index, struct arena *are
     TRY(make_point(s, r, arena, &record->point, err));
     TRY(make_ops(s, r, arena, record, err));
     return command_run_samples(r->step_times, (int)r->steps, (int)r->warm_up, arena, record, err);
+}
+
+static enum status make_record(const void *context, int index, struct arena *arena,
+                               struct record *record, struct error *err)
+{
+    return scaling_record(context, index, arena, record, err);
 }
 
 enum status scaling_store(const struct scaling *s, const char *db, const char *command,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/numbers/random.h"
+#include "collective/backend.h"
 #include "engine/run/device.h"
 #include "engine/run/provider.h"
 
@@ -177,6 +178,14 @@ static const char *params_text(struct arena *arena, const struct selection *s)
     return result;
 }
 
+static const char *recompute_text(struct arena *arena, const char *before, const struct point *p)
+{
+    if (!p->recompute)
+        return "";
+    return p->segments ? arena_printf(arena, "%srecompute=%lld", before, (long long)p->segments)
+                       : arena_printf(arena, "%srecompute=auto", before);
+}
+
 static const char *canonical_text(struct arena *arena, const struct point *p)
 {
     const char *text = arena_printf(
@@ -185,11 +194,13 @@ static const char *canonical_text(struct arena *arena, const struct point *p)
         "cache=%s providers=%s",
         p->workload, p->params, p->mode, p->device, p->precision, (long long)p->batch, p->threads,
         scenario_name(p->protocol.scenario), p->protocol.cold ? "cold" : "warm", p->providers);
+    if (text && p->ranks)
+        text = arena_printf(arena, "%s scaling=%s backend=%s algorithm=", text,
+                            p->strong ? "strong" : "weak", p->backend);
     if (text && p->protocol.quick_tune)
         text = arena_printf(arena, "%s tuning=quick", text);
-    if (text && p->recompute)
-        text = p->segments ? arena_printf(arena, "%s recompute=%lld", text, (long long)p->segments)
-                           : arena_printf(arena, "%s recompute=auto", text);
+    const char *again = p->ranks ? "" : recompute_text(arena, " ", p);
+    text = text && again ? arena_printf(arena, "%s%s", text, again) : NULL;
     if (!text || p->protocol.scenario != SCENARIO_SERVER)
         return text;
     return arena_printf(arena, "%s bound=%.10g quantile=%.10g", text, p->protocol.latency_bound_s,
@@ -274,6 +285,41 @@ static enum status fill_protocol(struct planner *planner, const struct selection
     return fill_stop(planner, s, p);
 }
 
+/* Why ranks cannot learn together here; NULL: they can. */
+static const char *ranks_reason(struct arena *arena, const struct point *p)
+{
+    struct error why;
+    const struct backend *backend = backend_find(p->backend);
+    if (strcmp(p->mode, "training") != 0)
+        return "scaling.ranks: ranks learn together, and in mode \"inference\" nothing is learnt";
+    if (p->protocol.scenario != SCENARIO_SINGLE_STREAM || p->protocol.cold)
+        return "scaling.ranks: steps follow one another, with what caches hold by then";
+    if (!backend)
+        return arena_printf(arena, "scaling.backend \"%s\" is not known", p->backend);
+    if (backend->launcher || backend->device || strcmp(p->device, "cpu") != 0)
+        return arena_printf(arena, "ranks of %s on %s: `ridge scale --backend %s` measures them",
+                            p->backend, p->device, p->backend);
+    if (!backend->separate)
+        return arena_printf(arena, "scaling.backend \"%s\": %s", p->backend, backend->summary);
+    if (backend_ready(backend, &backend, &why) != STATUS_OK)
+        return arena_strdup(arena, why.message);
+    if (p->batch % p->ranks)
+        return arena_printf(arena, "a batch of %lld cannot be shared by %d ranks",
+                            (long long)p->batch, p->ranks);
+    return NULL;
+}
+
+static const char *threads_reason(struct arena *arena, const struct point *p, int cpus)
+{
+    if (p->ranks > 1 && p->ranks * p->threads > cpus)
+        return arena_printf(arena, "%d ranks of %d threads: this process may use %d CPU%s",
+                            p->ranks, p->threads, cpus, cpus == 1 ? "" : "s");
+    if (p->threads > cpus)
+        return arena_printf(arena, "%d threads: this process may use %d CPU%s", p->threads, cpus,
+                            cpus == 1 ? "" : "s");
+    return NULL;
+}
+
 /* Why it cannot run here; NULL: it can. */
 static const char *skip_reason(struct arena *arena, const struct workload *w, const struct point *p,
                                int cpus)
@@ -299,10 +345,8 @@ static const char *skip_reason(struct arena *arena, const struct workload *w, co
         !workload_has_precision(w, precision, !on_device))
         return arena_printf(arena, "precision \"%s\": %s cannot run in it on %s", p->precision,
                             p->workload, on_device ? p->device : "the CPU");
-    if (p->threads > cpus)
-        return arena_printf(arena, "%d threads: this process may use %d CPU%s", p->threads, cpus,
-                            cpus == 1 ? "" : "s");
-    return NULL;
+    const char *reason = p->ranks ? ranks_reason(arena, p) : NULL;
+    return reason ? reason : threads_reason(arena, p, cpus);
 }
 
 static enum status fill_texts(struct planner *planner, const struct selection *s, struct point *p)
@@ -314,21 +358,50 @@ static enum status fill_texts(struct planner *planner, const struct selection *s
     p->workload = arena_strdup(arena, entry_name(s->entry));
     p->params = params_text(arena, s);
     p->domain = w ? w->domain : "file";
-    p->mode = arena_strdup(arena, text_of(s, KEY_MODE));
+    bool learns = p->ranks && !given(planner, s, KEY_MODE);
+    p->mode = arena_strdup(arena, learns ? "training" : text_of(s, KEY_MODE));
+    p->backend = arena_strdup(arena, text_of(s, KEY_BACKEND));
     p->device = arena_strdup(arena, device);
     p->precision = arena_strdup(arena, text_of(s, KEY_PRECISION));
     p->providers = sorted_words(arena, text_of(s, KEY_PROVIDERS));
     p->profilers = arena_strdup(arena, text_of(s, KEY_PROFILERS));
     p->origin = arena_strdup(arena, s->entry->origin);
     if (!p->workload || !p->params || !p->mode || !p->device || !p->precision || !p->providers ||
-        !p->profilers || !p->origin)
+        !p->profilers || !p->origin || !p->backend)
         return FAIL_NO_MEMORY(planner->err);
     p->spec = *p->params ? arena_printf(arena, "%s:%s", p->workload, p->params) : p->workload;
+    const char *again = recompute_text(arena, ",", p);
+    if (p->ranks && again)
+        p->params = arena_printf(arena, "%s%sranks=%d%s", p->params, *p->params ? "," : "",
+                                 p->ranks, again);
+    if (!p->params || !again)
+        return FAIL_NO_MEMORY(planner->err);
     p->canonical = canonical_text(arena, p);
     if (!p->spec || !p->canonical)
         return FAIL_NO_MEMORY(planner->err);
     plan_id(p->canonical, p->id);
     return STATUS_OK;
+}
+
+/* What several ranks share: threads are those of each, and a batch of each is one of all. */
+static void divide_among_ranks(const struct planner *planner, const struct selection *s,
+                               struct point *p)
+{
+    const struct suite_axis *ranks = s->axis[KEY_RANKS];
+    if (!ranks)
+        return;
+    for (int k = 0; k < ranks->count; k++)
+        p->ranks_most = ranks->values[k].integer > p->ranks_most ? (int)ranks->values[k].integer
+                                                                 : p->ranks_most;
+    p->ranks = (int)integer_of(s, KEY_RANKS);
+    p->strong = integer_of(s, KEY_STRONG) != 0;
+    p->steps = integer_of(s, KEY_STEPS);
+    p->protocol.rounds = 1;
+    if (!p->strong)
+        p->batch *= p->ranks;
+    if (value_of(s, KEY_THREADS)->is_word)
+        p->threads = planner->usual.cpus / p->ranks_most;
+    p->threads = p->threads > 1 ? p->threads : 1;
 }
 
 static enum status make_point(struct planner *planner, const struct selection *s, struct point *p)
@@ -344,6 +417,7 @@ static enum status make_point(struct planner *planner, const struct selection *s
                     s->axis[KEY_SEGMENTS]->origin);
     p->batch = s->axis[KEY_BATCH] ? integer_of(s, KEY_BATCH) : w ? w->batch : 0;
     TRY(fill_protocol(planner, s, &p->protocol));
+    divide_among_ranks(planner, s, p);
     TRY(fill_texts(planner, s, p));
     p->skip = skip_reason(&planner->plan->arena, w, p, planner->usual.cpus);
     return STATUS_OK;

@@ -12,7 +12,9 @@
  *   scenario=single_stream cache=warm providers=
  * then tuning=quick where kernels were not fully tuned, since others may have won,
  * recompute=SEGMENTS (auto: as many as save most) of a training that keeps few activations, and for
- * a server, whose rate means nothing without them, bound=0.1 quantile=0.99.
+ * a server, whose rate means nothing without them, bound=0.1 quantile=0.99. Training on several
+ * ranks has ranks=2 among its params, and after providers= scaling=weak backend=shm algorithm=, as
+ * harness/scale/scale_store.c writes it.
  */
 #ifndef HARNESS_SUITE_PLAN_H
 #define HARNESS_SUITE_PLAN_H
@@ -58,10 +60,15 @@ struct point {
     const char *workload; /* name or path */
     const char *params;   /* "version=1.5", "" without */
     const char *domain, *mode, *device, *precision, *providers;
-    int64_t batch;    /* 0: as the model file says, 1 where it leaves it open */
-    int threads;      /* resolved: never 0 */
+    int64_t batch;    /* 0: as the model file says, 1 where it leaves it open; of all ranks */
+    int threads;      /* resolved: never 0; of each rank */
     bool recompute;   /* of a step of training: activations */
     int64_t segments; /* of that; 0: as many as save most */
+    int ranks;        /* that learn together; 0: not such a point */
+    int ranks_most;   /* of all points of the same entry: among so many CPUs are divided */
+    bool strong;      /* of ranks: the batch does not grow with them */
+    const char *backend;
+    int64_t steps; /* of ranks, in place of the protocol's stopping rule */
     struct protocol protocol;
     const char *profilers; /* "model,papi" */
     const char *skip;      /* reason not to run it; NULL: runs */

@@ -61,7 +61,8 @@ static enum status unknown_key(const struct section *s, const struct toml_value 
             count = add_name(names, count,
                              (const char *[]){"defaults", "workload", "ceilings", "output"}[k]);
     if (s->tables & BIT(TABLE_SETTINGS))
-        count = add_name(names, add_name(names, count, "stop"), "server");
+        for (int k = 0; k < 3; k++)
+            count = add_name(names, count, (const char *[]){"stop", "server", "scaling"}[k]);
     const struct workload *w = s->entry ? s->entry->workload : NULL;
     for (const struct param *p = w ? w->params : NULL; p && p->name; p++)
         count = add_name(names, count, p->name);
@@ -91,9 +92,12 @@ static enum status read_inner(const struct section *s, const struct toml_value *
         enum suite_table outer;
         unsigned tables;
     } rows[] = {
-        {"defaults", TABLE_TOP, BIT(TABLE_SETTINGS)},  {"ceilings", TABLE_TOP, BIT(TABLE_CEILINGS)},
-        {"output", TABLE_TOP, BIT(TABLE_OUTPUT)},      {"stop", TABLE_SETTINGS, BIT(TABLE_STOP)},
+        {"defaults", TABLE_TOP, BIT(TABLE_SETTINGS)},
+        {"ceilings", TABLE_TOP, BIT(TABLE_CEILINGS)},
+        {"output", TABLE_TOP, BIT(TABLE_OUTPUT)},
+        {"stop", TABLE_SETTINGS, BIT(TABLE_STOP)},
         {"server", TABLE_SETTINGS, BIT(TABLE_SERVER)},
+        {"scaling", TABLE_SETTINGS, BIT(TABLE_SCALING)},
     };
     *known = false;
     for (int k = 0; k < ARRAY_COUNT(rows); k++) {

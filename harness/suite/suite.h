@@ -57,6 +57,10 @@ enum suite_key_id {
     KEY_LATENCY_BOUND,
     KEY_QUANTILE,
     KEY_QUERIES,
+    KEY_RANKS,
+    KEY_STRONG,
+    KEY_BACKEND,
+    KEY_STEPS,
     KEY_COUNT
 };
 
@@ -69,6 +73,7 @@ enum suite_table {
     TABLE_SETTINGS,
     TABLE_STOP,
     TABLE_SERVER,
+    TABLE_SCALING,
     TABLE_COUNT
 };
 
@@ -104,6 +109,7 @@ struct suite_value {
     int64_t integer;
     double number;
     bool truth;
+    bool is_word; /* an integer that a word stands for: "all" */
 };
 
 /* The values of one key or workload parameter; no value: nobody gave it. */

@@ -26,6 +26,8 @@ static const char *const all[] = {"all", NULL};
 #define COUNT_MAX   OPTION_COUNT_MAX
 #define SECONDS_MAX 1e6
 #define ROUNDS_MAX  100
+#define RANKS_MAX   1024
+#define STEPS_MAX   1e6
 
 static const struct suite_key keys[KEY_COUNT] = {
     [KEY_NAME] = {.table = TABLE_TOP, .name = "name", .help = "of the suite, for people"},
@@ -237,6 +239,35 @@ static const struct suite_key keys[KEY_COUNT] = {
                      .max = COUNT_MAX,
                      .usual = "200",
                      .help = "requests at each rate that is tried"},
+    [KEY_RANKS] = {.table = TABLE_SCALING,
+                   .name = "ranks",
+                   .type = SUITE_INT,
+                   .sweeps = true,
+                   .min = 1,
+                   .max = RANKS_MAX,
+                   .help = "numbers of processes that learn together: a point of each; mode is "
+                           "then \"training\", and threads those of each rank, \"all\" its part "
+                           "of the CPUs among the largest number of ranks"},
+    [KEY_STRONG] = {.table = TABLE_SCALING,
+                    .name = "strong",
+                    .type = SUITE_BOOL,
+                    .sweeps = true,
+                    .usual = "false",
+                    .help = "batch is that of all ranks together, not of each"},
+    [KEY_BACKEND] = {.table = TABLE_SCALING,
+                     .name = "backend",
+                     .sweeps = true,
+                     .usual = "shm",
+                     .help = "what moves the bytes; ranks that an MPI starts, or on devices, are "
+                             "measured by `ridge scale` alone"},
+    [KEY_STEPS] = {.table = TABLE_SCALING,
+                   .name = "steps",
+                   .type = SUITE_INT,
+                   .min = 1,
+                   .max = STEPS_MAX,
+                   .usual = "20",
+                   .help = "of each point; the first tenth does not count. [stop] has no part in "
+                           "it"},
 };
 
 static const char *const titles[TABLE_COUNT][2] = {
@@ -251,6 +282,9 @@ static const char *const titles[TABLE_COUNT][2] = {
     [TABLE_SETTINGS] = {"[defaults]", "How workloads are run. Also in [[workload]]."},
     [TABLE_STOP] = {"[defaults.stop], [workload.stop]", "When enough samples were taken."},
     [TABLE_SERVER] = {"[defaults.server], [workload.server]", "Of scenario \"server\"."},
+    [TABLE_SCALING] = {"[defaults.scaling], [workload.scaling]",
+                       "Of training on several ranks, as `ridge scale` does it. Such a point is "
+                       "visited once, in the first round."},
 };
 
 const struct suite_key *suite_key(enum suite_key_id id)

@@ -104,13 +104,13 @@ static enum status append(struct axis_reader *r, struct suite_value value)
     return STATUS_OK;
 }
 
-static enum status append_integer(struct axis_reader *r, int64_t integer)
+static enum status append_integer(struct axis_reader *r, int64_t integer, bool is_word)
 {
     const char *text = arena_printf(&r->suite->arena, "%lld", (long long)integer);
     if (!text)
         return FAIL_NO_MEMORY(r->err);
     TRY(check_range(r, (double)integer, text));
-    return append(r, (struct suite_value){text, integer, (double)integer, integer != 0});
+    return append(r, (struct suite_value){text, integer, (double)integer, integer != 0, is_word});
 }
 
 /* The integer that a value of a SUITE_INT key stands for. */
@@ -165,7 +165,7 @@ static enum status append_scalar(struct axis_reader *r, const struct toml_value 
         return append_text(r, value);
     case SUITE_INT:
         TRY(integer_of(r, value, &integer));
-        return append_integer(r, integer);
+        return append_integer(r, integer, value->kind == TOML_TEXT);
     case SUITE_NUMBER:
         return append_number(r, value);
     case SUITE_BOOL:
@@ -208,13 +208,13 @@ static enum status append_range(struct axis_reader *r, const struct toml_value *
                               (long long)number[1]);
     int64_t at = number[0];
     while (at < number[1]) { /* a factor is looked at before it is applied: no overflow */
-        TRY(append_integer(r, at));
+        TRY(append_integer(r, at, false));
         if (given[2])
             at = at > number[1] / number[2] ? number[1] : at * number[2];
         else
             at = at > number[1] - number[3] ? number[1] : at + number[3];
     }
-    return append_integer(r, number[1]);
+    return append_integer(r, number[1], false);
 }
 
 /* Several words that are one value. */

@@ -9,6 +9,8 @@ const char *child_refuses(const struct point *point)
 {
     if (point->skip)
         return point->skip;
+    if (point->ranks)
+        return "not in turns: steps on several ranks are not asked for one by one";
     if (point->protocol.scenario == SCENARIO_SERVER)
         return "not in turns: the rate of a server is searched for, and has no single samples that "
                "could take turns";

@@ -20,6 +20,7 @@ scaled AS (
            || iif(l.canonical LIKE '% moments=split%', ', moments split', '')
            || CASE WHEN l.canonical LIKE '% wire=f16%' THEN ', f16 between ranks'
                    WHEN l.canonical LIKE '% wire=bf16%' THEN ', bf16 between ranks' ELSE '' END
+           || iif(l.canonical LIKE '% tuning=quick%', ', quickly tuned', '')
            AS strategy,
            l.workload || iif(l.strong, ' strong b' || l.batch,
                              ' b' || CAST(l.batch / n.value AS INTEGER)) || ' t' || l.threads

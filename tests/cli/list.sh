@@ -44,7 +44,7 @@ for what in workloads suites ops kernels plugins; do
 done
 
 run ridge list suites --json
-holds 'map(.name) == ["products", "quick", "table1", "training"] and all(.[]; .description and .workloads > 0)'
+holds 'map(.name) == ["products", "quick", "scaling", "table1", "training"] and all(.[]; .description and .workloads > 0)'
 
 # ---- runs of a database ----
 . tests/lib/made_runs.sh

@@ -333,7 +333,7 @@ TEST(time_comes_from_rules_and_history)
 {
     struct plan plan;
     plan_text(NCF "batch = [1, 2]\nthreads = [2, 9]\n", NO_OVERRIDES, &plan);
-    struct time_range range = plan_time_range(&plan.points[0].protocol);
+    struct time_range range = plan_time_range(&plan.points[0]);
     assert_true(fabs(range.least_s - 1.3) < 1e-12 && fabs(range.most_s - 15.3) < 1e-12);
     plan_estimate(&plan, history, plan.points[2].id);
     assert_true(isnan(plan.points[0].estimate_s));
@@ -341,10 +341,60 @@ TEST(time_comes_from_rules_and_history)
     plan_estimate(&plan, history, plan.points[1].id);
     assert_non_null(plan.points[1].skip);
     assert_true(isnan(plan.points[1].estimate_s)); /* it will not run */
-    struct protocol server = plan.points[0].protocol;
-    server.scenario = SCENARIO_SERVER;
+    struct point server = plan.points[0];
+    server.protocol.scenario = SCENARIO_SERVER;
     assert_true(isnan(plan_time_range(&server).most_s));
     plan_release(&plan);
+}
+
+/* The ids are those of `ridge scale --db` (tests/cli/scale_suite.sh). */
+TEST(ranks_make_a_point_of_each_number)
+{
+    struct plan plan;
+    plan_text(NCF "batch = 12\nscaling = { ranks = [1, 2], strong = [false, true], steps = 7 }\n",
+              NO_OVERRIDES, &plan);
+    assert_int_equal(plan.count, 4);
+    const struct point *p = plan.points;
+    for (int k = 0; k < 4; k++) {
+        assert_null(p[k].skip);
+        assert_string_equal(p[k].mode, "training");
+        assert_string_equal(p[k].spec, "ncf");
+        assert_int_equal(p[k].threads, 2); /* "all" four among two ranks */
+        assert_int_equal(p[k].ranks_most, 2);
+        assert_int_equal(p[k].steps, 7);
+        assert_int_equal(p[k].protocol.rounds, 1);
+        assert_int_equal(p[k].ranks, k < 2 ? 1 : 2);
+        assert_int_equal(p[k].batch, k == 2 ? 24 : 12);
+        assert_true(isnan(plan_time_range(&p[k]).most_s));
+    }
+    assert_string_equal(p[2].canonical,
+                        "workload=ncf params=ranks=2 mode=training device=cpu precision=f32 "
+                        "batch=24 threads=2 scenario=single_stream cache=warm providers= "
+                        "scaling=weak backend=shm algorithm=");
+    plan_release(&plan);
+}
+
+TEST(ranks_that_cannot_learn_here_are_skipped)
+{
+    static const char *const rows[][2] = {
+        {"mode = \"inference\"\nscaling = { ranks = 2 }\n", "nothing is learnt"},
+        {"scaling = { ranks = 16 }\n", "16 ranks of 1 thread"},
+        {"threads = 4\nscaling = { ranks = 2 }\n", "2 ranks of 4 threads: this process may use 4"},
+        {"batch = 7\nscaling = { ranks = 2, strong = true }\n", "cannot be shared by 2 ranks"},
+        {"scaling = { ranks = 2, backend = \"loop\" }\n", "scaling.backend \"loop\""},
+        {"scaling = { ranks = 2, backend = \"smh\" }\n", "scaling.backend \"smh\" is not known"},
+        {"scaling = { ranks = 2, backend = \"openmpi\" }\n", "ridge scale --backend openmpi"},
+        {"cold = true\nscaling = { ranks = 2 }\n", "follow one another"},
+    };
+    for (int k = 0; k < ARRAY_COUNT(rows); k++) {
+        struct plan plan;
+        char text[256];
+        snprintf(text, sizeof(text), "%s%s", NCF, rows[k][0]);
+        plan_text(text, NO_OVERRIDES, &plan);
+        if (plan.count != 1 || !plan.points[0].skip || !strstr(plan.points[0].skip, rows[k][1]))
+            fail_msg("%s: \"%s\" lacks \"%s\"", rows[k][0], plan.points[0].skip, rows[k][1]);
+        plan_release(&plan);
+    }
 }
 
 static int make_file(void **state)

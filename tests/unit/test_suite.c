@@ -188,7 +188,7 @@ static const char *const mistakes[][2] = {
     {"include = [\"quik\"]\n",
      "s.toml:1: include: there is no suite \"quik\", did you mean \"quick\"?"},
     {"include = \"none.toml\"\n", "s.toml:1: include: there is no suite \"none.toml\"; built in: "
-                                  "products, quick, table1, training"},
+                                  "products, quick, scaling, table1, training"},
 };
 
 TEST(mistakes_name_file_line_and_key)
@@ -296,7 +296,8 @@ TEST(embedded_suites_are_found_by_name_and_path)
 
 static bool is_key(const char *name)
 {
-    bool found = strcmp(name, "stop") == 0 || strcmp(name, "server") == 0;
+    bool found =
+        strcmp(name, "stop") == 0 || strcmp(name, "server") == 0 || strcmp(name, "scaling") == 0;
     for (int k = 0; k < KEY_COUNT; k++)
         found = found || strcmp(name, suite_key((enum suite_key_id)k)->name) == 0;
     return found;

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Points of a suite whose ranks learn together are those of `ridge scale --db`: the same ids, the same results, the same curve.
+. tests/lib/tap.sh
+db=$tap_dir/ridge.db
+sql() { sqlite3 "$db" "$1"; }
+cat >"$tap_dir/suite.toml" <<'END'
+[defaults]
+threads = 1
+verify = false
+stop = { interval = 0, samples_min = 3, seconds_min = 0.01, seconds_max = 0.1 }
+[[workload]]
+name = "ncf"
+users = 40
+items = 30
+batch = 16
+scaling = { ranks = [1, 2], strong = [false, true], steps = 8 }
+[[workload]]
+name = "gemm"
+m = 16
+n = 16
+k = 16
+END
+
+runs ridge plan "$tap_dir/suite.toml"
+prints 'ncf:items=30,users=40 .* training, 2 ranks .* 8 steps'
+runs ridge plan "$tap_dir/suite.toml" --only ncf --json
+holds '.points | map([.ranks, .strong, .batch]) == [[1, false, 16], [1, true, 16], [2, false, 32], [2, true, 16]]'
+holds 'all(.points[]; .mode == "training" and .threads == 1 and .backend == "shm" and .steps == 8)'
+jq -r '.points[] | select(.ranks == 2) | .id' "$output" | sort >"$tap_dir/planned"
+
+measure() { # options; a busy machine may disturb the product, and a machine of one CPU has no second rank
+    run ridge run "$tap_dir/suite.toml" --no-tune --no-ceilings --db "$db" "$@"
+    check "$tap_what: measured" [ "$code" = 0 -o "$code" = 4 ]
+}
+if [ "$(nproc)" -lt 2 ]; then
+    runs ridge plan "$tap_dir/suite.toml" --only ncf --json
+    holds 'all(.points[] | select(.ranks == 2); .skip | test("2 ranks of 1 thread"))'
+    finish
+    exit
+fi
+
+measure --report "$tap_dir/report" --rounds 2 --json
+holds 'map(.ranks) == [1, 1, 2, 2, null]'
+holds 'all(.[] | select(.ranks); .status == "ok" and .throughput > 0 and .samples > 2)'
+check "the page shows the curve" grep -q 'id="scaling"' "$tap_dir/report/index.html"
+
+# What was measured is found again under the same name, and judged with it.
+runs ridge scale ncf:items=30,users=40 --no-tune -t 1 --batch 16 --steps 8 -n 2 --db "$db" --json
+holds '.points[0].losses | length == 8'
+runs ridge scale ncf:items=30,users=40 --no-tune -t 1 --batch 16 --steps 8 -n 2 --strong --db "$db"
+check "the same points" [ "$(sql "SELECT key FROM point WHERE canonical LIKE '% scaling=%' AND params LIKE '%ranks=2'
+    ORDER BY key")" = "$(cat "$tap_dir/planned")" ]
+run ridge compare latest~2 latest --db "$db"
+prints '(same|inconclusive|faster|slower) +ncf:.*ranks=2 batch=16 threads=1 training'
+check "with two results each" [ "$(sql "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM result AS r
+    JOIN point AS p ON p.id = r.point WHERE p.params LIKE '%ranks=2' GROUP BY p.id)")" = 2,2 ]
+check "of the same metrics" [ "$(sql "SELECT count(DISTINCT names) FROM (SELECT group_concat(name) AS names FROM
+    (SELECT m.result, m.name FROM metric AS m JOIN result AS r ON r.id = m.result JOIN point AS p ON p.id = r.point
+     WHERE p.params LIKE '%ranks=2' ORDER BY m.result, m.name, m.op) GROUP BY result)")" = 1 ]
+check "their command says how it is done again" [ "$(sql "SELECT count(*) FROM result
+    WHERE reproduce LIKE 'ridge scale ncf:items=30,users=40 --ranks 2 --batch 16 --threads 1 --steps 8%'")" = 4 ]
+check "both curves are drawn" [ "$(sql "SELECT count(DISTINCT canonical) FROM point WHERE canonical LIKE '% scaling=%'")" = 4 ]
+
+# A run that ended early goes on with what it lacks.
+sql "PRAGMA foreign_keys = ON; UPDATE run SET state = 'interrupted' WHERE id = 1;
+     DELETE FROM result WHERE run = 1 AND sequence IN (2, 4)"
+kept="SELECT group_concat(wall_s) FROM (SELECT wall_s FROM result WHERE run = 1 AND sequence IN (0, 1, 3) ORDER BY sequence)"
+before=$(sql "$kept")
+measure --no-report --rounds 2 --resume
+complains '3 of 5 points were there already'
+check "what was there stays" [ "$(sql "$kept")" = "$before" ]
+check "and all are there" [ "$(sql "SELECT count(DISTINCT sequence) FROM result WHERE run = 1")" = 5 ]
+
+# One that a rank cannot do is one that failed, and the others are measured all the same.
+cat >"$tap_dir/bad.toml" <<'END'
+[[workload]]
+name = "ncf"
+batch = 16
+users = 40
+items = 30
+scaling = { ranks = [1, 2], steps = 4, bakcend = "shm" }
+END
+refuses 'scaling.bakcend: is no key here; did you mean "backend"?' ridge plan "$tap_dir/bad.toml"
+sed -i 's/bakcend = "shm"/backend = "openmpi"/' "$tap_dir/bad.toml"
+run ridge run "$tap_dir/bad.toml" --no-db --json
+exits 5
+holds 'all(.[]; .status == "skipped" and (.reason | test("`ridge scale --backend openmpi`")))'
+
+finish
