@@ -24,7 +24,7 @@ enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_SIMULATED = 2 };
 struct scale_options_given {
     struct model_options model;
     const char *ranks, *save, *resume, *db, *backend, *algorithm, *tables, *moments, *data;
-    const char *simulate, *platform, *wire, *hosts, *letters;
+    const char *simulate, *platform, *wire, *hosts, *letters, *optimiser;
     int64_t steps, seed, unit_bytes, reader_threads, lanes;
     double rate, deadline_s, read_limit, step_s;
     bool tiny, json, points, weak, strong, no_thread, sync_norms;
@@ -42,6 +42,8 @@ static const struct option options[] = {
      "of samples and first weights (default 0)"},
     {"rate", 0, OPTION_FLOAT, offsetof(struct scale_options_given, rate), "X",
      "learning rate that the schedule starts from; default: as published"},
+    {"optimiser", 0, OPTION_TEXT, offsetof(struct scale_options_given, optimiser), "NAME",
+     "in place of the published one, with its usual parameters"},
     {"tiny", 0, OPTION_FLAG, offsetof(struct scale_options_given, tiny), NULL,
      "a small form of the workload"},
     {"save", 0, OPTION_TEXT, offsetof(struct scale_options_given, save), "FILE",
@@ -219,6 +221,7 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     s->lanes = (int)o->lanes;
     TRY(check_wire(o, err));
     job->sync_norms = o->sync_norms;
+    TRY(train_optimiser_parse(o->optimiser, &job->recipe, err));
     TRY(read_strategy(o, job, err));
     job->data = o->data;
     TRY(train_letters_parse(o->letters, job, err));
@@ -426,6 +429,7 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .quick_tune = usual.job.model.quick_tune,
                           .recompute = usual.job.model.recompute,
                           .segments = usual.job.model.segments,
+                          .optimiser = o->optimiser,
                           .wire = o->wire,
                           .lanes = (int)o->lanes,
                           .unit_bytes = o->unit_bytes,

@@ -21,11 +21,12 @@ struct scaling {
     bool quick_tune;                 /* kernels were not fully tuned */
     bool recompute;                  /* activations, in so many segments; 0: as save most */
     int64_t segments;
-    const char *wire;    /* "f16" or "bf16"; NULL: gradients cross as they are */
-    int lanes;           /* of each exchange; 0: as usual */
-    int64_t unit_bytes;  /* 0: as usual */
-    const char *network; /* of simulated points, in a word; else NULL */
-    int cpus;            /* of all ranks together; 0: not known */
+    const char *optimiser; /* in place of the published one; NULL: that */
+    const char *wire;      /* "f16" or "bf16"; NULL: gradients cross as they are */
+    int lanes;             /* of each exchange; 0: as usual */
+    int64_t unit_bytes;    /* 0: as usual */
+    const char *network;   /* of simulated points, in a word; else NULL */
+    int cpus;              /* of all ranks together; 0: not known */
     const struct scale_result *points;
     int count;
 };

@@ -160,6 +160,9 @@ static enum status make_point(const struct scaling *s, const struct scale_result
         out->canonical =
             arena_printf(arena, "%s data=%s readers=%d limit=%.10g", out->canonical, s->data,
                          s->reader_threads > 1 ? s->reader_threads : 1, s->read_limit);
+    if (out->canonical)
+        out->canonical = arena_printf(arena, "%s%s", out->canonical,
+                                      strategy(arena, " optimiser=", s->optimiser));
     if (out->canonical && s->quick_tune)
         out->canonical = arena_printf(arena, "%s tuning=quick", out->canonical);
     if (!out->canonical)
@@ -200,13 +203,14 @@ enum status scaling_record(const struct scaling *s, int index, struct arena *are
     for (int64_t k = 0; k < r->steps; k++)
         record->wall_s += r->step_times[k];
     record->reproduce = arena_printf(
-        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s%s%s%s%s%s%s%s",
+        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s%s%s%s%s%s%s%s%s",
         s->workload, r->simulated ? "--platform FILE --simulate" : "--ranks", r->ranks,
         (long long)(s->strong ? r->batch : r->batch / r->ranks), r->threads, (long long)r->steps,
-        s->strong ? " --strong" : "", s->quick_tune ? " --quick-tune" : "",
-        strategy(arena, " --tables ", s->tables), strategy(arena, " --moments ", s->moments),
-        strategy(arena, " --wire ", s->wire), number(arena, " --lanes ", s->lanes),
-        number(arena, " --unit ", s->unit_bytes), s->recompute ? " --recompute" : "",
+        strategy(arena, " --optimiser ", s->optimiser), s->strong ? " --strong" : "",
+        s->quick_tune ? " --quick-tune" : "", strategy(arena, " --tables ", s->tables),
+        strategy(arena, " --moments ", s->moments), strategy(arena, " --wire ", s->wire),
+        number(arena, " --lanes ", s->lanes), number(arena, " --unit ", s->unit_bytes),
+        s->recompute ? " --recompute" : "",
         s->segments ? arena_printf(arena, " --segments %lld", (long long)s->segments) : "");
     if (!record->reproduce)
         return FAIL_NO_MEMORY(err);

@@ -28,3 +28,15 @@ same_as_one() { # workload, ranks, batch of each, options of scale
         [\$many, \$one] | transpose | all(.[]; ((.[0] - .[1]) | fabs) <= 1e-5 * (1 + .[1]))"
     near "$tap_dir/one" "$tap_dir/many"
 }
+
+# After one step moments are gradients and their squares, whatever the optimiser makes of them.
+same_gradients() { # workload, ranks, batch of each, options of scale
+    spec=$1 ranks=$2 batch=$3
+    shift 3
+    runs ridge train "$spec" $quick $both --tiny --batch $((ranks * batch)) --steps 1 --seed 5 \
+        --save "$tap_dir/one" --json
+    runs ridge scale "$spec" $quick $both --tiny --ranks "$ranks" --batch "$batch" --steps 1 \
+        --seed 5 "$@" --save "$tap_dir/many" --json
+    run ridge checkpoint diff "$tap_dir/one" "$tap_dir/many" --json
+    holds '[.tensors[] | select(.name | test("[.]adamw?[01]$"))] | length > 0 and all(.[]; .of_kind <= 1e-6)'
+}
