@@ -4,6 +4,7 @@
  * end; along another axis VL neighbouring lines do.
  */
 #include "engine/kernels/lib/simd.h"
+#include "engine/kernels/lib/tiles.h"
 #include "engine/ops/lib/axis.h"
 #include "engine/ops/lib/op_args.h"
 
@@ -36,8 +37,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->last = node_int(q->node, "select_last_index", 0) != 0;
     s->per_outer = s->axis.inner == 1 ? 1 : (s->axis.inner + VL - 1) / VL;
     int64_t unit = s->axis.size * (s->axis.inner == 1 ? 1 : VL);
-    s->steps = TILE_FLOATS / (unit + 1) + 1;
-    s->tiles = (s->axis.outer * s->per_outer + s->steps - 1) / s->steps;
+    s->steps = rows_of_tile(s->axis.outer * s->per_outer, unit + 1, TILE_FLOATS, q->threads);
+    s->tiles = divide_up(s->axis.outer * s->per_outer, s->steps);
     return STATUS_OK;
 }
 

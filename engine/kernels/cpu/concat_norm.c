@@ -9,6 +9,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/kernels/lib/tiles.h"
 
 enum { TILE_ELEMENTS = 16384, MUL = 0, ADD, ACT };
 
@@ -73,7 +74,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->plane = y->dim[2] * y->dim[3];
     s->rows = s->images * (s->channels_last ? s->plane : s->channels);
     int64_t row = s->channels_last ? s->channels : s->plane;
-    s->rows_per_tile = row && row < TILE_ELEMENTS ? TILE_ELEMENTS / row : 1;
+    s->rows_per_tile = rows_of_tile(s->rows, row, TILE_ELEMENTS, q->threads);
     return STATUS_OK;
 }
 
@@ -162,7 +163,7 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
                       .factor = args->in[s->factor],
                       .shift = args->in[s->shift],
                       .y = args->out[0]};
-    pool_run(args->pool, (s->rows + s->rows_per_tile - 1) / s->rows_per_tile, run_tile, &job);
+    pool_run(args->pool, divide_up(s->rows, s->rows_per_tile), run_tile, &job);
 }
 
 REGISTER_KERNEL(concat_norm) = {

@@ -9,6 +9,7 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/kernels/lib/tiles.h"
 #include "engine/ops/lib/axis.h"
 
 enum { TILE_FLOATS = 8192 };
@@ -56,7 +57,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->ignores = node_attr(q->node, "ignore_index") != NULL;
     s->ignored = node_int(q->node, "ignore_index", 0);
     s->positions = s->axis.outer * s->axis.inner;
-    s->per_tile = (TILE_FLOATS / s->axis.size / VL + 1) * VL;
+    s->per_tile = rows_of_tile(s->positions, s->axis.size, TILE_FLOATS, q->threads);
+    s->per_tile = (s->per_tile + VL - 1) / VL * VL;
     return STATUS_OK;
 }
 
@@ -181,7 +183,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.weights = job.weighted ? args->in[3] : NULL;
     job.dx = args->out[0];
     job.scale = job.mean ? share_of_each(&job) : 1;
-    pool_run(args->pool, (job.positions + job.per_tile - 1) / job.per_tile, run_tile, &job);
+    pool_run(args->pool, divide_up(job.positions, job.per_tile), run_tile, &job);
 }
 
 REGISTER_KERNEL(cross_entropy_gradient_lines) = {

@@ -10,6 +10,7 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/kernels/lib/tiles.h"
 #include "engine/ops/lib/axis.h"
 
 enum { TURNED_MAX = 64, TILE_FLOATS = 8192 };
@@ -57,7 +58,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->ignores = node_attr(q->node, "ignore_index") != NULL;
     s->ignored = node_int(q->node, "ignore_index", 0);
     s->positions = s->axis.outer * s->axis.inner;
-    s->per_tile = (TILE_FLOATS / s->axis.size / VL + 1) * VL;
+    s->per_tile = rows_of_tile(s->positions, s->axis.size, TILE_FLOATS, q->threads);
+    s->per_tile = (s->per_tile + VL - 1) / VL * VL;
     return STATUS_OK;
 }
 
@@ -192,7 +194,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.loss = job.kept ? args->out[0] : args->workspace;
     job.weight = job.kept ? NULL : job.loss + job.positions;
     job.log_prob = job.log_probs ? args->out[1] : NULL;
-    pool_run(args->pool, (job.positions + job.per_tile - 1) / job.per_tile, run_tile, &job);
+    pool_run(args->pool, divide_up(job.positions, job.per_tile), run_tile, &job);
     if (!job.kept)
         reduce(&job, args->out[0]);
 }

@@ -10,6 +10,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd.h"
+#include "engine/kernels/lib/tiles.h"
 
 enum {
     AHEAD = 32,       /* indices; twice as far as memory latency at full bandwidth needs */
@@ -47,7 +48,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->width = table->dim[1];
     s->rows = table->dim[0];
     s->factor = mean ? 1.0f / (float)s->bag : 1.0f;
-    s->bags_per_tile = s->bag && s->bag < TILE_ROWS ? TILE_ROWS / s->bag : 1;
+    s->bags_per_tile = rows_of_tile(s->bags, s->bag, TILE_ROWS, q->threads);
     return STATUS_OK;
 }
 
@@ -126,7 +127,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.table = args->in[0];
     job.indices = args->in[1];
     job.y = args->out[0];
-    pool_run(args->pool, (job.bags + job.bags_per_tile - 1) / job.bags_per_tile, run_tile, &job);
+    pool_run(args->pool, divide_up(job.bags, job.bags_per_tile), run_tile, &job);
 }
 
 REGISTER_KERNEL(embedding_bag) = {

@@ -9,6 +9,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/row_moments.h"
+#include "engine/kernels/lib/tiles.h"
 
 enum { TILE_ELEMENTS = 8192 };
 
@@ -38,7 +39,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     }
     s->rows = shape_span(x, 0, axis);
     s->size = shape_span(x, axis, x->rank);
-    s->rows_per_tile = s->size && s->size < TILE_ELEMENTS ? TILE_ELEMENTS / s->size : 1;
+    s->rows_per_tile = rows_of_tile(s->rows, s->size, TILE_ELEMENTS, q->threads);
     s->epsilon = (float)node_float(q->node, "epsilon", 1e-5);
     s->centred = strcmp(q->node->op->name, "LayerNormalization") == 0;
     s->biased = query_in(q, 2);
@@ -94,7 +95,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.y = args->out[0];
     job.mean = job.wants_mean ? args->out[1] : NULL;
     job.inverse = job.wants_inverse ? args->out[2] : NULL;
-    pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
+    pool_run(args->pool, divide_up(job.rows, job.rows_per_tile), run_tile, &job);
 }
 
 REGISTER_KERNEL(layernorm_rows) = {

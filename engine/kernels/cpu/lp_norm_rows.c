@@ -6,6 +6,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/simd.h"
+#include "engine/kernels/lib/tiles.h"
 
 enum { TILE_ELEMENTS = 8192 };
 
@@ -33,7 +34,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "the axis is not contiguous");
     s->size = x->shape.dim[axis];
     s->rows = s->size ? shape_count(&x->shape) / s->size : 0;
-    s->rows_per_tile = s->size && s->size < TILE_ELEMENTS ? TILE_ELEMENTS / s->size : 1;
+    s->rows_per_tile = rows_of_tile(s->rows, s->size, TILE_ELEMENTS, q->threads);
     s->squares = node_int(q->node, "p", 2) == 2;
     return STATUS_OK;
 }
@@ -73,7 +74,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     struct kernel_state job = *plan;
     job.x = args->in[0];
     job.y = args->out[0];
-    pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
+    pool_run(args->pool, divide_up(job.rows, job.rows_per_tile), run_tile, &job);
 }
 
 REGISTER_KERNEL(lp_norm_rows) = {

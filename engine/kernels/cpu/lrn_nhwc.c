@@ -10,6 +10,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/kernels/lib/tiles.h"
 
 enum { TILE_ELEMENTS = 8192 };
 
@@ -36,8 +37,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "only channels-last");
     s->channels = q->in[0].shape.dim[1];
     s->positions = s->channels ? shape_count(&q->in[0].shape) / s->channels : 0;
-    s->positions_per_tile =
-        s->channels && s->channels < TILE_ELEMENTS ? TILE_ELEMENTS / s->channels : 1;
+    s->positions_per_tile = rows_of_tile(s->positions, s->channels, TILE_ELEMENTS, q->threads);
     s->size = node_int(q->node, "size", 1);
     s->before = (s->size - 1) / 2;
     /* Squares with room for the window and for the tail of a vector. */
@@ -139,8 +139,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.x = args->in[job.gradient];
     job.y = args->out[0];
     job.rows = args->workspace;
-    pool_run(args->pool, (job.positions + job.positions_per_tile - 1) / job.positions_per_tile,
-             run_tile, &job);
+    pool_run(args->pool, divide_up(job.positions, job.positions_per_tile), run_tile, &job);
 }
 
 REGISTER_KERNEL(lrn_nhwc) = {

@@ -5,6 +5,7 @@
  */
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/kernels/lib/tiles.h"
 
 enum { TILE_ELEMENTS = 16384 };
 
@@ -52,7 +53,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->channels_last = x->rank > 1 && last;
     int64_t row = s->channels_last ? s->channels : s->plane;
     s->rows = row ? shape_count(x) / row : 0;
-    s->rows_per_tile = row && row < TILE_ELEMENTS ? TILE_ELEMENTS / row : 1;
+    s->rows_per_tile = rows_of_tile(s->rows, row, TILE_ELEMENTS, q->threads);
     return STATUS_OK;
 }
 
@@ -120,7 +121,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
         factor[c] = scale[c] / sqrtf(variance[c] + job.epsilon);
         shift[c] = bias[c] - mean[c] * factor[c];
     }
-    pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
+    pool_run(args->pool, divide_up(job.rows, job.rows_per_tile), run_tile, &job);
 }
 
 REGISTER_KERNEL(norm_batch) = {

@@ -10,6 +10,7 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/kernels/lib/tiles.h"
 #include "engine/ops/lib/reduce.h"
 #include "engine/ops/lib/strided.h"
 
@@ -142,7 +143,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     int64_t width = BLOCK * VL;
     job->blocks = job->inner_reduced ? 1 : (job->inner + width - 1) / width;
     int64_t elements = job->count * (job->inner_reduced ? 1 : width);
-    job->results_per_tile = elements < TILE_ELEMENTS ? TILE_ELEMENTS / elements : 1;
+    job->results_per_tile =
+        rows_of_tile(job->results * job->blocks, elements, TILE_ELEMENTS, q->threads);
     return STATUS_OK;
 }
 
@@ -381,7 +383,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.x = args->in[0];
     job.y = args->out[0];
     int64_t units = job.results * job.blocks;
-    pool_run(args->pool, (units + job.results_per_tile - 1) / job.results_per_tile, run_tile, &job);
+    pool_run(args->pool, divide_up(units, job.results_per_tile), run_tile, &job);
 }
 
 REGISTER_KERNEL(reduce_axes) = {

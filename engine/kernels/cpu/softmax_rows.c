@@ -7,6 +7,7 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/kernels/lib/tiles.h"
 #include "engine/ops/lib/axis.h"
 
 enum { TILE_ELEMENTS = 8192, PIECE = 4096 };
@@ -30,7 +31,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "the axis is not the last one");
     s->rows = axis.size ? axis.outer : 0;
     s->size = axis.size;
-    s->rows_per_tile = axis.size && axis.size < TILE_ELEMENTS ? TILE_ELEMENTS / axis.size : 1;
+    s->rows_per_tile = rows_of_tile(s->rows, s->size, TILE_ELEMENTS, q->threads);
     s->log = strcmp(q->node->op->name, "LogSoftmax") == 0;
     return STATUS_OK;
 }
@@ -134,7 +135,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     struct kernel_state job = *plan;
     job.x = args->in[0];
     job.y = args->out[0];
-    pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
+    pool_run(args->pool, divide_up(job.rows, job.rows_per_tile), run_tile, &job);
 }
 
 REGISTER_KERNEL(softmax_rows) = {

@@ -3,6 +3,7 @@
 
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/tile_fn.h"
+#include "engine/kernels/lib/tiles.h"
 
 enum {
     TILE_SCRATCH = 1024,    /* elements of a tile when several share the first cache */
@@ -66,7 +67,7 @@ static bool lies_flat(const struct chain_plan *plan)
     return true;
 }
 
-static void cut_tiles(struct chain_plan *plan)
+static void cut_tiles(struct chain_plan *plan, int threads)
 {
     const struct strided *s = &plan->space;
     bool direct = plan->slots == 0 && (lies_flat(plan) || s->row >= TILE_DIRECT);
@@ -81,7 +82,7 @@ static void cut_tiles(struct chain_plan *plan)
     }
     int64_t size = plan->tile_rows ? plan->tile_rows * s->row : plan->tile;
     int64_t item = is_dear(&plan->chain) ? ITEM_DEAR : ITEM_CHEAP;
-    plan->tiles_per_item = size > 0 && size < item ? item / size : 1;
+    plan->tiles_per_item = rows_of_tile(plan->tiles, size, item, threads);
     plan->items = divide_up(plan->tiles, plan->tiles_per_item);
 }
 
@@ -128,7 +129,7 @@ enum status SIMD_FN(chain_plan_make)(const struct kernel_query *q, struct chain_
     plan->gaps = !desc_is_dense(&q->out[0]);
     plan->stream = !plan->gaps && desc_bytes(&q->out[0]) > STREAM_BYTES;
     assign_slots(plan);
-    cut_tiles(plan);
+    cut_tiles(plan, q->threads);
     choose_spreads(plan);
     return STATUS_OK;
 }

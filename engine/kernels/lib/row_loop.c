@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/row_loop.h"
 
+#include "engine/kernels/lib/tiles.h"
+
 enum { TILE_ELEMENTS = 16384 };
 
 static void run_row(const struct kernel_state *job, int64_t index, int64_t column, int64_t count)
@@ -50,10 +52,10 @@ enum status row_loop_plan(const struct kernel_query *q, row_fn *run, struct kern
         state->row.step[k] = s->stride[k][s->rank - 1];
     if (s->row == 0)
         return STATUS_OK;
-    state->parts = (s->row + TILE_ELEMENTS - 1) / TILE_ELEMENTS;
-    state->rows_per_tile = s->row < TILE_ELEMENTS ? TILE_ELEMENTS / s->row : 1;
-    state->tiles = state->parts > 1 ? s->rows * state->parts
-                                    : (s->rows + state->rows_per_tile - 1) / state->rows_per_tile;
+    state->parts = divide_up(s->row, TILE_ELEMENTS);
+    state->rows_per_tile = rows_of_tile(s->rows, s->row, TILE_ELEMENTS, q->threads);
+    state->tiles =
+        state->parts > 1 ? s->rows * state->parts : divide_up(s->rows, state->rows_per_tile);
     return STATUS_OK;
 }
 
