@@ -50,7 +50,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         s->a = q->node->posts[0].a;
         s->b = q->node->posts[0].b;
     }
-    s->channels_last = x->rank > 1 && last;
+    s->channels_last = last || x->rank == 2;
     int64_t row = s->channels_last ? s->channels : s->plane;
     s->rows = row ? shape_count(x) / row : 0;
     s->rows_per_tile = rows_of_tile(s->rows, row, TILE_ELEMENTS, q->threads);

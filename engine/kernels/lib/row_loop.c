@@ -5,30 +5,66 @@
 
 enum { TILE_ELEMENTS = 16384 };
 
-static void run_row(const struct kernel_state *job, int64_t index, int64_t column, int64_t count)
+/* Stands at the start of a row. */
+struct place {
+    int64_t index[RANK_MAX]; /* of the outer dimensions */
+    struct row row;
+};
+
+static void place_at(struct place *p, const struct kernel_state *job, int64_t index)
 {
-    struct row row = job->row;
-    row.count = count;
-    for (int k = 0; k < job->operands; k++) {
-        int64_t at = strided_at(&job->space, k, index) + column * row.step[k];
-        row.at[k] += at * (int64_t)job->size[k];
+    const struct strided *s = &job->space;
+    p->row = job->row;
+    p->row.count = s->row;
+    for (int k = 0; k < job->operands; k++)
+        p->row.at[k] += strided_at(s, k, index) * (int64_t)job->size[k];
+    for (int d = s->rank - 2; d >= 0; d--) {
+        p->index[d] = index % s->dim[d];
+        index /= s->dim[d];
     }
-    job->run(&row);
+}
+
+/* Rows may be short, so the next place is counted, not divided out. */
+static void place_next(struct place *p, const struct kernel_state *job)
+{
+    const struct strided *s = &job->space;
+    for (int d = s->rank - 2; d >= 0; d--) {
+        bool carries = ++p->index[d] == s->dim[d];
+        int64_t steps = carries ? 1 - s->dim[d] : 1;
+        for (int k = 0; k < job->operands; k++)
+            p->row.at[k] += steps * s->stride[k][d] * (int64_t)job->size[k];
+        if (!carries)
+            return;
+        p->index[d] = 0;
+    }
+}
+
+static void run_part(const struct kernel_state *job, int64_t index, int64_t column)
+{
+    struct place p;
+    place_at(&p, job, index);
+    int64_t left = p.row.count - column;
+    for (int k = 0; k < job->operands; k++)
+        p.row.at[k] += column * p.row.step[k] * (int64_t)job->size[k];
+    p.row.count = left < TILE_ELEMENTS ? left : TILE_ELEMENTS;
+    job->run(&p.row);
 }
 
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
     const struct kernel_state *job = context;
-    const struct strided *s = &job->space;
     if (job->parts > 1) {
-        int64_t column = tile % job->parts * TILE_ELEMENTS, left = s->row - column;
-        run_row(job, tile / job->parts, column, left < TILE_ELEMENTS ? left : TILE_ELEMENTS);
+        run_part(job, tile / job->parts, tile % job->parts * TILE_ELEMENTS);
         return;
     }
     int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
-    for (int64_t row = first; row < last && row < s->rows; row++)
-        run_row(job, row, 0, s->row);
+    struct place p;
+    place_at(&p, job, first);
+    for (int64_t row = first; row < last && row < job->space.rows; row++) {
+        job->run(&p.row);
+        place_next(&p, job);
+    }
 }
 
 enum status row_loop_plan(const struct kernel_query *q, row_fn *run, struct kernel_state *state,
