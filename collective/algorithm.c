@@ -115,14 +115,14 @@ size_t call_crossing_size(const struct comm_call *call)
 
 int64_t call_whole_count(const struct comm_call *call, int ranks)
 {
-    int64_t most = 0;
+    int64_t largest = 0;
     for (int rank = 0; rank < ranks; rank++) {
         int64_t in = call_input_count(call, rank, ranks);
         int64_t out = call_output_count(call, rank, ranks);
         int64_t count = in > out ? in : out;
-        most = count > most ? count : most;
+        largest = count > largest ? count : largest;
     }
-    return most;
+    return largest;
 }
 
 static enum status check_call(const struct comm_call *call, int ranks, struct error *err)

@@ -29,15 +29,15 @@ static size_t scratch_bytes(const struct exchange *x)
 /* Of the longest message that a lane sends. */
 static size_t narrowed_bytes(const struct exchange *x, int lane)
 {
-    int64_t most = 0;
+    int64_t largest = 0;
     for (size_t k = 0; x->wire && k < x->schedule->lanes[lane].count; k++) {
         const struct step *step = &x->schedule->lanes[lane].steps[k];
-        if (step->to != NOBODY && step->send.count > most)
-            most = step->send.count;
-        if (step->returns && step->from != NOBODY && step->receive.count > most)
-            most = step->receive.count;
+        if (step->to != NOBODY && step->send.count > largest)
+            largest = step->send.count;
+        if (step->returns && step->from != NOBODY && step->receive.count > largest)
+            largest = step->receive.count;
     }
-    return aligned((size_t)most * x->crossing);
+    return aligned((size_t)largest * x->crossing);
 }
 
 size_t exchange_memory(const struct exchange *exchange)

@@ -18,8 +18,8 @@ enum { PER_BLOCK_MAX = 1 << 20 };
 /* Memory and communicator of one rank, for all cases. */
 struct timed_rank {
     struct comm comm;
-    unsigned char *from, *to; /* owned, `room` bytes each */
-    size_t room;
+    unsigned char *from, *to; /* owned, `bytes` bytes each */
+    size_t bytes;
     double *agreed;                  /* owned: one number in, one out */
     struct comm_plan *agree_plan[2]; /* owned: by the largest, by the sum */
     bool checked, shared;            /* results; memory */
@@ -287,28 +287,28 @@ static void rank_release(struct timed_rank *rank)
             rank->comm.release(&rank->comm, rank->agree_plan[how]);
     communicator_close(&rank->comm);
     if (rank->checked && !rank->shared) {
-        memory_free(rank->from, rank->room);
-        memory_free(rank->to, rank->room);
+        memory_free(rank->from, rank->bytes);
+        memory_free(rank->to, rank->bytes);
     }
     free(rank->agreed);
 }
 
 /* Room for the largest case; a part of each rank may be an element where there is less than one. */
-static size_t room_of(const struct timed *timed)
+static size_t buffer_bytes(const struct timed *timed)
 {
-    int64_t most = 0, ranks = timed->options->ranks;
+    int64_t largest = 0, ranks = timed->options->ranks;
     for (int k = 0; k < timed->count; k++)
-        most = timed->cases[k].bytes > most ? timed->cases[k].bytes : most;
-    return (size_t)(most + 8 * ranks * ranks);
+        largest = timed->cases[k].bytes > largest ? timed->cases[k].bytes : largest;
+    return (size_t)(largest + 8 * ranks * ranks);
 }
 
 /* False: there is none, or not enough of it. */
-static bool room_shared(struct timed_rank *rank, const struct timing_options *options)
+static bool take_shared(struct timed_rank *rank, const struct timing_options *options)
 {
     if (options->own_memory)
         return false;
-    rank->from = communicator_memory(&rank->comm, rank->room);
-    rank->to = communicator_memory(&rank->comm, rank->room);
+    rank->from = communicator_memory(&rank->comm, rank->bytes);
+    rank->to = communicator_memory(&rank->comm, rank->bytes);
     rank->shared = rank->from && rank->to;
     return rank->shared;
 }
@@ -324,18 +324,18 @@ static enum status rank_init(const struct timed *timed, struct group *group, int
     TRY(rank->comm.prepare(&rank->comm, &call, &rank->agree_plan[AGREE_LARGEST], err));
     call.reduction = COMM_SUM;
     TRY(rank->comm.prepare(&rank->comm, &call, &rank->agree_plan[AGREE_SUM], err));
-    rank->room = room_of(timed);
-    rank->checked = !o->room;
-    if (o->room || !room_shared(rank, o)) {
-        rank->from = rank->checked ? memory_alloc(rank->room) : o->room(rank->room);
-        rank->to = rank->checked ? memory_alloc(rank->room) : o->room(rank->room);
+    rank->bytes = buffer_bytes(timed);
+    rank->checked = !o->memory;
+    if (o->memory || !take_shared(rank, o)) {
+        rank->from = rank->checked ? memory_alloc(rank->bytes) : o->memory(rank->bytes);
+        rank->to = rank->checked ? memory_alloc(rank->bytes) : o->memory(rank->bytes);
     }
     rank->agreed = calloc(2, sizeof(*rank->agreed));
     if (!rank->from || !rank->to || !rank->agreed)
         return FAIL_NO_MEMORY(err);
     if (rank->checked) {
-        memset(rank->from, 0, rank->room);
-        memset(rank->to, 0, rank->room);
+        memset(rank->from, 0, rank->bytes);
+        memset(rank->to, 0, rank->bytes);
     }
     return STATUS_OK;
 }

@@ -49,7 +49,7 @@ struct timing_options {
                         it, as a training does; that time counts */
     /* Not NULL: where inputs and outputs are, which nobody then fills or compares. A simulator has
      * the same memory for all ranks. */
-    void *(*room)(size_t bytes);
+    void *(*memory)(size_t bytes);
     struct schedule_options schedule; /* a field that is 0: chosen by the number of ranks */
 };
 

@@ -94,7 +94,7 @@ static struct span chunk_of(const struct ring *ring, enum place place, int rank,
 static void reduce_scatter(const struct ring *ring, int lane, int64_t segment)
 {
     const struct pattern *p = ring->pattern;
-    int64_t room = ring->to->length[PLACE_SCRATCH] / (2 * p->lanes);
+    int64_t slot = ring->to->length[PLACE_SCRATCH] / (2 * p->lanes);
     struct span own = {PLACE_OUTPUT, 0, p->call->counts[p->rank]};
     own = span_part(own, segment, ring->segments);
     if (p->ranks == 1)
@@ -102,7 +102,7 @@ static void reduce_scatter(const struct ring *ring, int lane, int64_t segment)
     struct span send = chunk_of(ring, PLACE_INPUT, wrap(ring, p->rank - 1), segment);
     for (int s = 0; s < p->ranks - 1; s++) {
         struct span operand = chunk_of(ring, PLACE_INPUT, wrap(ring, p->rank - s - 2), segment);
-        struct span receive = {PLACE_SCRATCH, (2 * lane + s % 2) * room, operand.count};
+        struct span receive = {PLACE_SCRATCH, (2 * lane + s % 2) * slot, operand.count};
         if (s == p->ranks - 2)
             receive = own;
         step_add(ring->to, lane, pass_and_add(ring, send, receive, operand));
@@ -167,11 +167,11 @@ static void plan(const struct pattern *pattern, struct comm_schedule *to)
     if (whole > pattern->segment)
         ring.segments = (whole + pattern->segment - 1) / pattern->segment;
     if (call->operation == COMM_REDUCE_SCATTER) {
-        int64_t most = 0;
+        int64_t largest = 0;
         for (int k = 0; k < pattern->ranks; k++)
-            most = call->counts[k] > most ? call->counts[k] : most;
-        int64_t room = (most + ring.segments - 1) / ring.segments;
-        to->length[PLACE_SCRATCH] = 2 * pattern->lanes * room;
+            largest = call->counts[k] > largest ? call->counts[k] : largest;
+        int64_t slot = (largest + ring.segments - 1) / ring.segments;
+        to->length[PLACE_SCRATCH] = 2 * pattern->lanes * slot;
     }
     for (int64_t segment = 0; segment < ring.segments; segment++)
         parts[call->operation](&ring, (int)(segment % pattern->lanes), segment);

@@ -18,7 +18,7 @@
 enum { CASES_MAX = 512, LINE_BYTES = 512, ARGUMENTS = 7, BLOCKS = 1 };
 
 /* One piece of memory for all ranks, as large as one of them needs. */
-static void *shared_room(size_t bytes)
+static void *shared_memory(size_t bytes)
 {
     return SMPI_SHARED_MALLOC(bytes);
 }
@@ -57,7 +57,7 @@ static enum status time_cases(char **words, const struct timing_case *cases, con
                                      .deadline_ns = UINT64_MAX / 4,
                                      .blocks = BLOCKS,
                                      .schedule = schedule_of(words),
-                                     .room = number_of(words[6]) ? shared_room : NULL};
+                                     .memory = number_of(words[6]) ? shared_memory : NULL};
     TRY(timing_run_rank(&options, cases, count, results, err));
     for (int k = 0; k < count && rank == 0; k++)
         timing_write(stdout, indices[k], &results[k]);

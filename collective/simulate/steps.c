@@ -29,7 +29,7 @@ struct steps {
     const struct algorithm *algorithm;
     struct unit units[UNITS_MAX];
     struct comm comm;
-    void *room;
+    void *memory;
     int64_t bytes, largest; /* of all units; of one */
 };
 
@@ -67,8 +67,8 @@ static enum status read_steps(const char *path, struct steps *s, struct error *e
 
 static enum status prepare(struct steps *s, struct error *err)
 {
-    s->room = SMPI_SHARED_MALLOC((size_t)s->largest + 8);
-    if (!s->room)
+    s->memory = SMPI_SHARED_MALLOC((size_t)s->largest + 8);
+    if (!s->memory)
         return FAIL_NO_MEMORY(err);
     for (int k = 0; k < s->unit_count; k++) {
         struct comm_call call = {.operation = COMM_ALL_REDUCE,
@@ -96,7 +96,7 @@ static enum status one_step(struct steps *s, double began, double *ended, struct
         struct unit *unit = &s->units[k];
         sleep_until(began + unit->ready_s);
         unit->started_s = MPI_Wtime() - began;
-        TRY(s->comm.start(&s->comm, unit->plan, s->room, s->room, err));
+        TRY(s->comm.start(&s->comm, unit->plan, s->memory, s->memory, err));
         TRY(s->comm.wait(&s->comm, unit->plan, err));
         unit->ended_s = MPI_Wtime() - began;
         last = unit->ready_s > last ? unit->ready_s : last;
@@ -170,8 +170,8 @@ enum status simulate_steps(const struct backend *backend, const char *path,
         communicator_close(&s->comm);
         backend->group_free(group);
     }
-    if (s->room)
-        SMPI_SHARED_FREE(s->room);
+    if (s->memory)
+        SMPI_SHARED_FREE(s->memory);
     free(s);
     return status;
 }

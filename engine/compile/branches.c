@@ -2,7 +2,7 @@
  *
  * Whether a device computes branches of a network side by side: a captured run forks and joins
  * (engine/run/exe_lanes.c), and that is kept where it is faster (ways.c). The plan of memory looks
- * at levels for that: what branches need at once, as far as their depth tells, shares no memory. */
+ * at levels for that: what branches need at once, as far as their depth shows, shares no memory. */
 #include <math.h>
 
 #include "engine/compile/stages.h"
@@ -24,19 +24,19 @@ static int level_of_inputs(const struct exe *exe, const struct step *step, const
 
 bool branches_levels(const struct exe *exe, int *levels, int *level_of_root)
 {
-    int most = NONE;
+    int largest = NONE;
     for (int v = 0; v < exe->g->value_count; v++)
         level_of_root[v] = NONE;
     for (int s = 0; s < exe->step_count; s++) {
         const struct node *node = exe->steps[s].query.node;
         levels[s] = level_of_inputs(exe, &exe->steps[s], level_of_root);
-        most = levels[s] > most ? levels[s] : most;
+        largest = levels[s] > largest ? levels[s] : largest;
         for (int k = 0; k < node->output_count; k++)
             if (node->outputs[k] != NONE &&
                 level_of_root[exe->places[node->outputs[k]].root] < levels[s])
                 level_of_root[exe->places[node->outputs[k]].root] = levels[s];
     }
-    return most + 1 < exe->step_count;
+    return largest + 1 < exe->step_count;
 }
 
 bool branches_have_room(size_t by_levels, size_t by_steps)

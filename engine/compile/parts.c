@@ -200,11 +200,11 @@ static bool place_inputs(struct exe *exe, struct step *step, struct desc *outs)
 
 static int most_outputs(const struct exe *exe)
 {
-    int most = 0;
+    int largest = 0;
     for (int s = 0; s < exe->step_count; s++)
-        if (exe->steps[s].query.out_count > most)
-            most = exe->steps[s].query.out_count;
-    return most;
+        if (exe->steps[s].query.out_count > largest)
+            largest = exe->steps[s].query.out_count;
+    return largest;
 }
 
 enum status place_parts(struct exe *exe, struct error *err)

@@ -21,7 +21,7 @@ static const double long_ns = 2e6;
 /* What a kernel with threads of its own costs its neighbours: our workers sleep while it runs, and
  * wake up on CPUs where its threads still spin. A region of so many tiles is timed after it. */
 enum { LATE_TILES = 8, LATE_TICKS = 8000 };
-static const double late_most_ns = 1e6; /* more was another program */
+static const double late_max_ns = 1e6; /* more was another program */
 
 double trial_run_once(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
                       void *workspace, struct error *err)
@@ -97,7 +97,7 @@ static void add_lateness(struct trial *t, struct turns *turns, struct entrant *e
     if (!e->candidate->kernel->own_threads || pool_threads(t->exe->pool) == 1)
         return;
     double late = region_ns(t->exe->pool) - turns->awake_ns;
-    e->late_ns += fmin(fmax(late, 0), late_most_ns);
+    e->late_ns += fmin(fmax(late, 0), late_max_ns);
     e->late_count++;
 }
 

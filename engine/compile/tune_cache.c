@@ -170,7 +170,7 @@ void tune_cache_save(struct tune_cache *cache, const char *path)
     struct output out;
     make_folder_of(path);
     if (output_open(&out, path, OUTPUT_DERIVED, NULL) != STATUS_OK)
-        return; /* `ridge doctor` tells; what was tuned is used all the same */
+        return; /* `ridge doctor` reports it; what was tuned is used all the same */
     write_entries(cache, out.stream);
     output_close(&out, STATUS_OK, NULL);
 }

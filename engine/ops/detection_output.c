@@ -167,11 +167,11 @@ static enum status reference(const struct ref_call *call, struct error *err)
 {
     struct search s = {.d = detection_of(call->node, &call->in[DETECTION_SCORES]->shape),
                        .priors = call->in[DETECTION_PRIORS]->f};
-    size_t priors = (size_t)s.d.priors, most = (size_t)((s.d.classes - 1) * s.d.top_k);
+    size_t priors = (size_t)s.d.priors, limit = (size_t)((s.d.classes - 1) * s.d.top_k);
     s.boxes = calloc(priors, sizeof(*s.boxes));
     s.order = calloc(2 * priors, sizeof(*s.order));
-    s.found = calloc(most, sizeof(*s.found));
-    s.best = calloc(2 * most, sizeof(*s.best));
+    s.found = calloc(limit, sizeof(*s.found));
+    s.best = calloc(2 * limit, sizeof(*s.best));
     bool enough = s.boxes && s.order && s.found && s.best;
     if (enough)
         search_images(&s, call);

@@ -58,7 +58,7 @@ struct matching {
     const int64_t *labels;
     double *overlap; /* [B, P] */
     int64_t *box;    /* [P]: matched; NONE */
-    double *most;    /* [P]: overlap with the box that it overlaps most */
+    double *largest; /* [P]: overlap with the box that it overlaps most */
     bool *taken;     /* [P]: matched for the sake of the box */
     bool *served;    /* [B] */
 };
@@ -77,13 +77,13 @@ static void find_overlaps(const struct matching *s)
 {
     for (int64_t p = 0; p < s->m.priors; p++) {
         s->box[p] = NONE;
-        s->most[p] = 0;
+        s->largest[p] = 0;
         s->taken[p] = false;
         for (int64_t b = 0; b < s->m.boxes; b++) {
             double o = s->labels[b] > 0 ? overlap(s->boxes + b * 4, s->priors + p * 4) : 0;
             s->overlap[b * s->m.priors + p] = o;
-            if (o > s->most[p] * (1 + MATCH_TIE)) {
-                s->most[p] = o;
+            if (o > s->largest[p] * (1 + MATCH_TIE)) {
+                s->largest[p] = o;
                 s->box[p] = b;
             }
         }
@@ -92,27 +92,27 @@ static void find_overlaps(const struct matching *s)
 
 static double most_free(const struct matching *s, int64_t b)
 {
-    double most = 0;
+    double largest = 0;
     for (int64_t p = 0; p < s->m.priors; p++)
         if (!s->taken[p])
-            most = fmax(most, s->overlap[b * s->m.priors + p]);
-    return most;
+            largest = fmax(largest, s->overlap[b * s->m.priors + p]);
+    return largest;
 }
 
 /* The next pair; false: no free prior touches a box that has none. */
 static bool serve_box(const struct matching *s)
 {
-    double most = 0;
+    double largest = 0;
     int64_t box = NONE;
     for (int64_t b = 0; b < s->m.boxes; b++) {
         double here = s->served[b] ? 0 : most_free(s, b);
-        if (here > most * (1 + MATCH_TIE)) {
-            most = here;
+        if (here > largest * (1 + MATCH_TIE)) {
+            largest = here;
             box = b;
         }
     }
     for (int64_t p = 0; box != NONE && p < s->m.priors; p++)
-        if (!s->taken[p] && s->overlap[box * s->m.priors + p] * (1 + MATCH_TIE) >= most) {
+        if (!s->taken[p] && s->overlap[box * s->m.priors + p] * (1 + MATCH_TIE) >= largest) {
             s->taken[p] = true;
             s->box[p] = box;
             s->served[box] = true;
@@ -139,9 +139,9 @@ static void match_image(const struct matching *s, int64_t *classes, double *offs
     while (s->m.best && serve_box(s))
         continue;
     for (int64_t p = 0; p < s->m.priors; p++) {
-        bool matched = s->taken[p] || s->most[p] >= s->m.threshold;
+        bool matched = s->taken[p] || s->largest[p] >= s->m.threshold;
         if (classes)
-            classes[p] = matched ? s->labels[s->box[p]] : -(s->most[p] >= s->m.background);
+            classes[p] = matched ? s->labels[s->box[p]] : -(s->largest[p] >= s->m.background);
         if (matched && offsets)
             encode(s, p, offsets + p * 4);
     }
@@ -167,15 +167,15 @@ static enum status reference(const struct ref_call *call, struct error *err)
     size_t priors = (size_t)s.m.priors + 1, boxes = (size_t)s.m.boxes + 1;
     s.overlap = calloc(priors * boxes, sizeof(*s.overlap));
     s.box = calloc(priors, sizeof(*s.box));
-    s.most = calloc(priors, sizeof(*s.most));
+    s.largest = calloc(priors, sizeof(*s.largest));
     s.taken = calloc(priors, sizeof(*s.taken));
     s.served = calloc(boxes, sizeof(*s.served));
-    bool enough = s.overlap && s.box && s.most && s.taken && s.served;
+    bool enough = s.overlap && s.box && s.largest && s.taken && s.served;
     if (enough)
         match_images(&s, call);
     free(s.overlap);
     free(s.box);
-    free(s.most);
+    free(s.largest);
     free(s.taken);
     free(s.served);
     return enough ? STATUS_OK : FAIL_NO_MEMORY(err);

@@ -9,12 +9,12 @@
 
 static const char *const attrs[] = {"center_point_box", NULL};
 
-enum { BOXES, SCORES, MOST, IOU, LEAST_SCORE };
+enum { BOXES, SCORES, LIMIT, IOU, LEAST_SCORE };
 
 static enum status infer(const struct infer *c, struct error *err)
 {
     struct op_args args = args_of_infer(c);
-    struct int_list most;
+    struct int_list limit;
     const struct shape *boxes = &c->in[BOXES]->shape, *scores = &c->in[SCORES]->shape;
     if (boxes->rank != 3 || scores->rank != 3 || boxes->dim[2] != 4 ||
         boxes->dim[0] != scores->dim[0] || boxes->dim[1] != scores->dim[2]) {
@@ -22,11 +22,11 @@ static enum status infer(const struct infer *c, struct error *err)
         return FAIL(err, STATUS_FAILED, "NonMaxSuppression takes [N,B,4] and [N,C,B], not %s, %s",
                     shape_text(boxes, a), shape_text(scores, b));
     }
-    int64_t each = infer_has(c, MOST) ? boxes->dim[1] : 0;
-    if (infer_has(c, MOST) && value_is_fixed(c->in[MOST]) && c->in[MOST]->data) {
-        TRY(args_ints(&args, MOST, NULL, &most, err));
-        if (most.count == 1 && most.at[0] < each)
-            each = most.at[0] < 0 ? 0 : most.at[0];
+    int64_t each = infer_has(c, LIMIT) ? boxes->dim[1] : 0;
+    if (infer_has(c, LIMIT) && value_is_fixed(c->in[LIMIT]) && c->in[LIMIT]->data) {
+        TRY(args_ints(&args, LIMIT, NULL, &limit, err));
+        if (limit.count == 1 && limit.at[0] < each)
+            each = limit.at[0] < 0 ? 0 : limit.at[0];
     }
     struct shape y = shape_of(scores->dim[0] * scores->dim[1] * each, 3), scalar = shape_scalar();
     infer_set(c, 0, DTYPE_I64, &y);
@@ -70,7 +70,7 @@ static double overlap(const struct box *a, const struct box *b)
 
 struct search {
     const double *boxes, *scores; /* of this image and class */
-    int64_t count, most;
+    int64_t count, limit;
     double iou, least;
     bool has_least, center;
     int64_t *order; /* room for 3 * count */
@@ -101,7 +101,7 @@ static int64_t choose(const struct search *s, int64_t *kept)
         if (!s->has_least || s->scores[k] > s->least)
             s->order[candidates++] = k;
     sort_indices(s->order, candidates, s->order + s->count, better, s->scores);
-    for (int64_t k = 0; k < candidates && count < s->most; k++)
+    for (int64_t k = 0; k < candidates && count < s->limit; k++)
         if (is_free(s, s->order[k], kept, count))
             kept[count++] = s->order[k];
     return count;
@@ -116,10 +116,10 @@ static const struct ref_tensor *optional(const struct ref_call *call, int input)
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     const struct shape *scores = &call->in[SCORES]->shape;
-    const struct ref_tensor *most = optional(call, MOST), *iou = optional(call, IOU);
+    const struct ref_tensor *limit = optional(call, LIMIT), *iou = optional(call, IOU);
     const struct ref_tensor *least = optional(call, LEAST_SCORE), *y = call->out[0];
     struct search s = {.count = scores->dim[2],
-                       .most = most ? most->i[0] : 0,
+                       .limit = limit ? limit->i[0] : 0,
                        .iou = iou ? iou->f[0] : 0,
                        .least = least ? least->f[0] : 0,
                        .has_least = least != NULL,

@@ -7,18 +7,18 @@
 
 static double fold(const double *x, int64_t n)
 {
-    double most = (double)-INFINITY;
+    double largest = (double)-INFINITY;
     for (int64_t k = 0; k < n; k++)
-        most = x[k] > most || isnan(x[k]) ? x[k] : most;
-    return most;
+        largest = x[k] > largest || isnan(x[k]) ? x[k] : largest;
+    return largest;
 }
 
 static int64_t fold_int(const int64_t *x, int64_t n)
 {
-    int64_t most = INT64_MIN;
+    int64_t largest = INT64_MIN;
     for (int64_t k = 0; k < n; k++)
-        most = x[k] > most ? x[k] : most;
-    return most;
+        largest = x[k] > largest ? x[k] : largest;
+    return largest;
 }
 
 REDUCE_REGISTER(reduce_max, "ReduceMax", 18, fold, fold_int, (.elementwise = 0),

@@ -61,23 +61,23 @@ static int norm_of_all(struct graph *g, const struct weights *w, int ranks)
 }
 
 /* What makes gradients of sums of `batches`: their mean, times min(1, most / its norm). NONE: 1. */
-static int gradient_scale(struct graph *g, const struct weights *w, double most, int64_t batches,
+static int gradient_scale(struct graph *g, const struct weights *w, double limit, int64_t batches,
                           int ranks)
 {
     double mean = 1 / (double)batches;
-    if (most <= 0)
+    if (limit <= 0)
         return batches > 1 ? make_number(g, DTYPE_F32, mean) : NONE;
     int norm = norm_of_all(g, w, ranks);
     norm = batches > 1 ? make_scaled(g, norm, mean) : norm;
-    int ratio = make_div(g, make_number(g, DTYPE_F32, most), make_plus(g, norm, 1e-6));
+    int ratio = make_div(g, make_number(g, DTYPE_F32, limit), make_plus(g, norm, 1e-6));
     int scale = make_binary(g, &op_min, ratio, make_number(g, DTYPE_F32, 1));
     return batches > 1 ? make_scaled(g, scale, mean) : scale;
 }
 
 /* Each sum of `batches` gradients times most / max(most, norm of their mean). */
-static void clip_each(struct graph *g, const struct weights *w, double most, int64_t batches)
+static void clip_each(struct graph *g, const struct weights *w, double limit, int64_t batches)
 {
-    int bound = make_number(g, DTYPE_F32, most);
+    int bound = make_number(g, DTYPE_F32, limit);
     for (int k = 0; k < w->count; k++) {
         int norm = make_unary(g, &op_global_norm, w->gradient[k]);
         norm = batches > 1 ? make_scaled(g, norm, 1 / (double)batches) : norm;
@@ -149,14 +149,14 @@ struct batch {
     int *after;  /* what each becomes */
 };
 
-static bool batch_make(struct graph *g, int most, struct batch *b)
+static bool batch_make(struct graph *g, int limit, struct batch *b)
 {
-    int *all = arena_array(&g->arena, (size_t)(most + 1) * (4 + UPDATE_SLOTS_MAX), sizeof(*all));
+    int *all = arena_array(&g->arena, (size_t)(limit + 1) * (4 + UPDATE_SLOTS_MAX), sizeof(*all));
     *b = (struct batch){.value = all};
-    b->gradient = all + most;
-    b->weight = b->gradient + most;
-    b->after = b->weight + most;
-    b->slots = b->after + most;
+    b->gradient = all + limit;
+    b->weight = b->gradient + limit;
+    b->after = b->weight + limit;
+    b->slots = b->after + limit;
     return all;
 }
 
@@ -183,9 +183,9 @@ static enum status update_batch(struct update *u, struct batch *b, bool decay, s
 {
     struct graph *g = u->g;
     int slots = u->op->update->slots, each = 1 + slots, count = UPDATE_WEIGHTS;
-    size_t most = (size_t)b->count * (size_t)(each + 1) + UPDATE_WEIGHTS;
-    int *inputs = arena_array(&g->arena, most, sizeof(int));
-    int *outputs = arena_array(&g->arena, most, sizeof(int));
+    size_t limit = (size_t)b->count * (size_t)(each + 1) + UPDATE_WEIGHTS;
+    int *inputs = arena_array(&g->arena, limit, sizeof(int));
+    int *outputs = arena_array(&g->arena, limit, sizeof(int));
     struct attr attrs[RECIPE_ATTRS + 1];
     int attr_count = attrs_of(u, decay, attrs);
     if (!inputs || !outputs)

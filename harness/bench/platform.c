@@ -13,7 +13,7 @@
 static const struct platform_key {
     const char *name;
     size_t offset;
-    double least, most, otherwise; /* -1: there is no other */
+    double least, largest, otherwise; /* -1: there is no other */
 } keys[] = {
     {"ranks_per_host", offsetof(struct platform, ranks_per_host), 1, 1024, 1},
     {"link_gbit_s", offsetof(struct platform, link_gbit_s), 1e-3, 1e5, -1},
@@ -40,9 +40,9 @@ static enum status read_key(const struct toml_value *value, struct platform *pla
         if (strcmp(value->key, key->name) != 0)
             continue;
         bool number = value->kind == TOML_INT || value->kind == TOML_FLOAT;
-        if (!number || !(value->number >= key->least && value->number <= key->most))
+        if (!number || !(value->number >= key->least && value->number <= key->largest))
             return FAIL(err, STATUS_FAILED, "%s:%d: %s must be a number from %g to %g", value->file,
-                        value->line, key->name, key->least, key->most);
+                        value->line, key->name, key->least, key->largest);
         *value_of(platform, key) = value->number;
         return STATUS_OK;
     }

@@ -132,7 +132,7 @@ static double visit_estimate(const struct rounds *r, int k)
 {
     const struct point *point = point_of(r, k);
     const struct point_state *state = &r->stops[k].state;
-    double whole = isnan(point->estimate_s) ? plan_time_range(point).least_s : point->estimate_s;
+    double whole = isnan(point->estimate_s) ? plan_time_range(point).shortest_s : point->estimate_s;
     double share = whole / (point->protocol.rounds > 1 ? point->protocol.rounds : 1);
     return state->visit_count > 0 && state->visit_s > 0 ? fmin(share, state->visit_s) : share;
 }

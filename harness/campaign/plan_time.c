@@ -16,11 +16,11 @@ struct time_range plan_time_range(const struct point *point)
     int rounds = protocol->rounds > 1 ? protocol->rounds : 1;
     for (int round = 0; round < rounds; round++) {
         struct protocol visit = visit_protocol(protocol, round, round > 0);
-        range.least_s += visit.warmup_s + visit.seconds_min;
-        range.most_s += visit.warmup_s + visit.seconds_max;
+        range.shortest_s += visit.warmup_s + visit.seconds_min;
+        range.longest_s += visit.warmup_s + visit.seconds_max;
     }
     if (protocol->scenario == SCENARIO_SERVER)
-        range.most_s = NAN;
+        range.longest_s = NAN;
     return range;
 }
 
@@ -66,7 +66,7 @@ void plan_admit(struct plan *plan)
     for (int k = 0; k < plan->count; k++) {
         struct point *point = &plan->points[k];
         double takes =
-            isnan(point->estimate_s) ? plan_time_range(point).least_s : point->estimate_s;
+            isnan(point->estimate_s) ? plan_time_range(point).shortest_s : point->estimate_s;
         point->over_budget = plan->budget_s > 0 && !point->skip && spent + takes > plan->budget_s;
         if (!point->skip && !point->over_budget)
             spent += takes;

@@ -10,7 +10,7 @@
  * Building, compiling, verifying and timing steps come on top; a server's rates and steps on
  * several ranks are not known before. */
 struct time_range {
-    double least_s, most_s;
+    double shortest_s, longest_s;
 };
 struct time_range plan_time_range(const struct point *point);
 

@@ -40,9 +40,9 @@ static struct time_range sum_of_ranges(const struct plan *plan, int *running, in
         struct time_range range = plan_time_range(&plan->points[k]);
         if (plan->points[k].skip || plan->points[k].over_budget)
             continue;
-        sum.least_s += range.least_s;
-        sum.most_s += isnan(range.most_s) ? 0 : range.most_s;
-        *unknown += isnan(range.most_s);
+        sum.shortest_s += range.shortest_s;
+        sum.longest_s += isnan(range.longest_s) ? 0 : range.longest_s;
+        *unknown += isnan(range.longest_s);
         ++*running;
     }
     return sum;
@@ -118,8 +118,8 @@ static void point_json(struct json *json, const struct point *p)
     json_text(json, "skip", p->skip);
     json_bool(json, "over_budget", p->over_budget);
     json_text(json, "origin", p->origin);
-    json_number(json, "sampling_least_s", p->skip ? 0 : range.least_s);
-    json_number(json, "sampling_most_s", p->skip ? 0 : range.most_s);
+    json_number(json, "sampling_least_s", p->skip ? 0 : range.shortest_s);
+    json_number(json, "sampling_most_s", p->skip ? 0 : range.longest_s);
     json_number(json, "estimate_s", p->estimate_s);
     json_close(json);
 }
@@ -141,8 +141,8 @@ static void print_json(const struct plan *plan)
     json_int(&json, "rounds", plan->rounds);
     json_int(&json, "running", running);
     json_int(&json, "skipped", plan->count - running);
-    json_number(&json, "sampling_least_s", sum.least_s);
-    json_number(&json, "sampling_most_s", unknown ? (double)NAN : sum.most_s);
+    json_number(&json, "sampling_least_s", sum.shortest_s);
+    json_number(&json, "sampling_most_s", unknown ? (double)NAN : sum.longest_s);
     int known;
     double seconds = sum_of_estimates(plan, &known);
     json_int(&json, "known", known);
@@ -223,7 +223,8 @@ static void print_sum(const struct plan *plan)
     printf("\n%d point%s from %s", running, running == 1 ? "" : "s", plan->suite);
     if (running < plan->count)
         printf(", %d skipped", plan->count - running);
-    printf(".\nSampling takes %.3g to %.3g s by the stopping rules.", sum.least_s, sum.most_s);
+    printf(".\nSampling takes %.3g to %.3g s by the stopping rules.", sum.shortest_s,
+           sum.longest_s);
     if (unknown)
         printf(
             "\nWhat the rates of servers and the steps of several ranks take (%d point%s) is not "

@@ -47,7 +47,7 @@ static enum status read_words(const struct report_options *o, int count, char **
 }
 
 /* A database may hold runs of many machines: say which one this is. */
-static void tell(const struct run_ref *run)
+static void print_run(const struct run_ref *run)
 {
     fprintf(stderr, "run %.8s of %s, %.16s UTC%s%s\n", run->uuid, run->host, run->started,
             *run->tag ? ", " : "", run->tag);
@@ -63,7 +63,7 @@ static enum status write_one(const char *word, const char *db, const char *folde
         status =
             FAIL(err, STATUS_FAILED, "a page shows one run; \"%s\" names %d", word, list.count);
     if (status == STATUS_OK) {
-        tell(&list.runs[0]);
+        print_run(&list.runs[0]);
         status = report_write(list.runs[0].store, list.runs[0].id, NULL, folder, outcome, err);
     }
     run_list_close(&list);
@@ -77,8 +77,8 @@ static enum status write_two(const struct asked *asked, const char *db, const ch
     struct report_against against;
     TRY(comparison_open(&set, asked->base, asked->head, db, NULL, err));
     const struct run_ref *head = &set.head.runs[0];
-    tell(&set.base.runs[0]);
-    tell(head);
+    print_run(&set.base.runs[0]);
+    print_run(head);
     enum status status = against_make(&set, &against, err);
     if (status == STATUS_OK)
         status = report_write(head->store, head->id, &against, folder, outcome, err);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1 << 20 }; /* steps, ranks, units */
+enum { COUNT_MAX = 1 << 20 }; /* steps, ranks, units */
 
 static void write_unit(const struct scale_unit *u, int rank, int index, FILE *to)
 {
@@ -38,9 +38,9 @@ void scale_result_write(const struct scale_result *r, FILE *to)
 
 static bool is_sane(const struct scale_result *r)
 {
-    return r->ranks > 0 && r->ranks <= MOST && r->steps > 0 && r->steps <= MOST &&
+    return r->ranks > 0 && r->ranks <= COUNT_MAX && r->steps > 0 && r->steps <= COUNT_MAX &&
            r->warm_up >= 0 && r->warm_up < r->steps && r->detailed >= 0 &&
-           r->detailed <= r->ranks && r->unit_count >= 0 && r->unit_count <= MOST;
+           r->detailed <= r->ranks && r->unit_count >= 0 && r->unit_count <= COUNT_MAX;
 }
 
 static enum status read_point(const char *line, struct scale_result *r, struct error *err)

@@ -83,7 +83,7 @@ static enum status complain(const struct nvml_api *api, const char *call, int co
                            : "");
 }
 
-/* By its place on the bus, where CUDA tells it; else the order is believed to be the same. */
+/* By its place on the bus, where CUDA reports it; else the order is believed to be the same. */
 static enum status find_device(const struct nvml_api *api, int index, nvml_device *device,
                                struct error *err)
 {

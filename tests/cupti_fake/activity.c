@@ -158,7 +158,7 @@ static size_t put_replays(uint8_t *to, size_t size)
 PUBLIC CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     uint8_t *buffer = NULL;
-    size_t size = 0, most = 0, used = 0;
+    size_t size = 0, limit = 0, used = 0;
     ENTER(cuptiActivityFlushAll);
     if (flag || !fake.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL])
         return CUPTI_SUCCESS;
@@ -166,7 +166,7 @@ PUBLIC CUptiResult cuptiActivityFlushAll(uint32_t flag)
     uint64_t base = base_ns, late = fake.fresh ? START_NS : 0;
     fake.dropped += fake.fresh ? fake.script.dropped_at_start : fake.script.dropped_records;
     fake.fresh = false;
-    on_request(&buffer, &size, &most);
+    on_request(&buffer, &size, &limit);
     if (!buffer || size < BUFFER_MIN || (uintptr_t)buffer % 8)
         broke("a buffer that is too small or not aligned");
     if (getenv("RIDGE_FAKE_REPLAYS")) {

@@ -232,7 +232,7 @@ PUBLIC CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Par
     fake.profiler->configured = true;
     fake.profiler->config = keep(p->pConfig, p->configSize);
     fake.profiler->data = p->pCounterDataImage;
-    fake.profiler->most = (int)p->maxRangesPerPass;
+    fake.profiler->limit = (int)p->maxRangesPerPass;
     return CUPTI_SUCCESS;
 }
 
@@ -265,7 +265,7 @@ PUBLIC CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Par
 {
     ENTER(cuptiRangeProfilerPushRange);
     struct CUpti_RangeProfiler_Object *r = p->pRangeProfilerObject;
-    if (!r->started || r->pushed || r->pass_ranges >= r->most)
+    if (!r->started || r->pushed || r->pass_ranges >= r->limit)
         return CUPTI_ERROR_INVALID_OPERATION;
     if (r->pass > 0 && strcmp(r->names[r->pass_ranges], p->pRangeName) != 0)
         broke("passes with different names");
@@ -293,7 +293,7 @@ PUBLIC CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_P
     /* A range without a kernel is not there, and is not reported as dropped either. */
     r->seen_count = 0;
     for (int k = 0; k < r->ranges; k++) {
-        bool idle = r->most > 1 && fake.script.idle_range &&
+        bool idle = r->limit > 1 && fake.script.idle_range &&
                     strcmp(r->names[k], fake.script.idle_range) == 0;
         if (!idle)
             r->seen[r->seen_count++] = k;
@@ -370,7 +370,7 @@ PUBLIC CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params *p
 PUBLIC CUptiResult cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterDataSize_Params *p)
 {
     ENTER(cuptiPmSamplingGetCounterDataSize);
-    p->pPmSamplingObject->most = p->maxSamples;
+    p->pPmSamplingObject->limit = p->maxSamples;
     p->counterDataSize = 64;
     return CUPTI_SUCCESS;
 }
@@ -417,9 +417,10 @@ PUBLIC CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params 
     p->overflow = (uint8_t)fake.script.overflow;
     if (p->overflow)
         return CUPTI_ERROR_OUT_OF_MEMORY;
-    fake.image_samples = s->left < s->most ? s->left : s->most;
-    p->decodeStopReason = s->left > s->most ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
-                                            : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+    fake.image_samples = s->left < s->limit ? s->left : s->limit;
+    p->decodeStopReason = s->left > s->limit
+                              ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
+                              : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
     s->left = 0;
     return CUPTI_SUCCESS;
 }
@@ -427,7 +428,7 @@ PUBLIC CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params 
 PUBLIC CUptiResult cuptiPmSamplingGetCounterDataInfo(CUpti_PmSampling_GetCounterDataInfo_Params *p)
 {
     ENTER(cuptiPmSamplingGetCounterDataInfo);
-    p->numTotalSamples = fake.sampler->most;
+    p->numTotalSamples = fake.sampler->limit;
     p->numPopulatedSamples = p->numCompletedSamples = fake.image_samples;
     return CUPTI_SUCCESS;
 }

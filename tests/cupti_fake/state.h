@@ -30,7 +30,7 @@ struct CUpti_RangeProfiler_Object {
     struct kept config;
     const uint8_t *data; /* borrowed: the counter data image */
     bool configured, started, pushed;
-    int pass, pass_ranges, ranges, most;
+    int pass, pass_ranges, ranges, limit;
     char names[RANGES_MAX][16];
     int seen[RANGES_MAX]; /* ranges that a kernel ran in */
     int seen_count;
@@ -38,7 +38,7 @@ struct CUpti_RangeProfiler_Object {
 
 struct CUpti_PmSampling_Object {
     bool configured, started, cleared;
-    size_t most, left; /* samples that an image takes; that were not decoded */
+    size_t limit, left; /* samples that an image takes; that were not decoded */
     uint64_t interval;
     struct kept config;
 };

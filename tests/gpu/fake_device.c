@@ -147,15 +147,15 @@ static enum status activate(const struct device *device, const struct post *post
 
 static void softmax_row(float *x, const float *mask, int64_t step, int64_t keys)
 {
-    double most = (double)-INFINITY, sum = 0;
+    double largest = (double)-INFINITY, sum = 0;
     for (int64_t k = 0; k < keys; k++) {
         x[k] += mask ? mask[k * step] : 0;
-        most = fmax(most, (double)x[k]);
+        largest = fmax(largest, (double)x[k]);
     }
     for (int64_t k = 0; k < keys; k++)
-        sum += exp((double)x[k] - most);
+        sum += exp((double)x[k] - largest);
     for (int64_t k = 0; k < keys; k++)
-        x[k] = (float)(exp((double)x[k] - most) / sum);
+        x[k] = (float)(exp((double)x[k] - largest) / sum);
 }
 
 static enum status softmax(const struct device *device, const struct device_softmax *s,

@@ -83,10 +83,12 @@ struct exception {
 #define OWN_OR_LAST "own kernel; channels-last, which is compiled too, cuDNN has one"
 
 static const struct exception exceptions[] = {
-    {"Attention", DTYPE_F32, "", "own kernel: cuDNN's attention rounds to tf32, f16 or bf16"},
-    {"MatMul", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32"},
-    {"Gemm", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32"},
-    {"MatMul", DTYPE_F32, "more than one product", "cuBLASLt: cuDNN's products round to tf32"},
+    {"Attention", DTYPE_F32, "", "own kernel: cuDNN's attention rounds to tf32, f16 or bf16",
+     false},
+    {"MatMul", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32", false},
+    {"Gemm", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32", false},
+    {"MatMul", DTYPE_F32, "more than one product", "cuBLASLt: cuDNN's products round to tf32",
+     false},
     {"Conv", DTYPE_F32, "", OWN_OR_LAST, true},
     {"ConvTranspose", DTYPE_F32, "", OWN_OR_LAST, true},
     {"GlobalAveragePool", DTYPE_F32, "", OWN_OR_LAST, true},
@@ -192,7 +194,7 @@ static void ask(const struct survey *survey, const struct kernel_query *q, struc
 static int alike(const struct kernel *kernel, const struct kernel_query *q)
 {
     static char texts[ENGINES_MAX][ENGINE_TEXT];
-    int count = hooks_variants(kernel, q), most = 0;
+    int count = hooks_variants(kernel, q), largest = 0;
     for (int v = 0; v < count && v < ENGINES_MAX; v++) {
         int same = 1;
         hooks_describe(kernel, q, v, texts[v], ENGINE_TEXT);
@@ -200,9 +202,9 @@ static int alike(const struct kernel *kernel, const struct kernel_query *q)
         for (int w = 0; w < v; w++)
             same += texts[v][id] == ' ' && strncmp(texts[w], texts[v], id + 1) == 0 &&
                     strcmp(texts[w], texts[v]) != 0;
-        most = same > most ? same : most;
+        largest = same > largest ? same : largest;
     }
-    return most;
+    return largest;
 }
 
 static void ask_all(const struct survey *survey, const struct step *step, struct signature *s)

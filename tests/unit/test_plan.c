@@ -334,7 +334,7 @@ TEST(time_comes_from_rules_and_history)
     struct plan plan;
     plan_text(NCF "batch = [1, 2]\nthreads = [2, 9]\n", NO_OVERRIDES, &plan);
     struct time_range range = plan_time_range(&plan.points[0]);
-    assert_true(fabs(range.least_s - 1.3) < 1e-12 && fabs(range.most_s - 15.3) < 1e-12);
+    assert_true(fabs(range.shortest_s - 1.3) < 1e-12 && fabs(range.longest_s - 15.3) < 1e-12);
     plan_estimate(&plan, history, plan.points[2].id);
     assert_true(isnan(plan.points[0].estimate_s));
     assert_true(plan.points[2].estimate_s == 12.5);
@@ -343,7 +343,7 @@ TEST(time_comes_from_rules_and_history)
     assert_true(isnan(plan.points[1].estimate_s)); /* it will not run */
     struct point server = plan.points[0];
     server.protocol.scenario = SCENARIO_SERVER;
-    assert_true(isnan(plan_time_range(&server).most_s));
+    assert_true(isnan(plan_time_range(&server).longest_s));
     plan_release(&plan);
 }
 
@@ -365,7 +365,7 @@ TEST(ranks_make_a_point_of_each_number)
         assert_int_equal(p[k].protocol.rounds, 1);
         assert_int_equal(p[k].ranks, k < 2 ? 1 : 2);
         assert_int_equal(p[k].batch, k == 2 ? 24 : 12);
-        assert_true(isnan(plan_time_range(&p[k]).most_s));
+        assert_true(isnan(plan_time_range(&p[k]).longest_s));
     }
     assert_string_equal(p[2].canonical,
                         "workload=ncf params=ranks=2 mode=training device=cpu precision=f32 "

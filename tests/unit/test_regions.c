@@ -71,7 +71,7 @@ TEST(suppression_keeps_the_best_of_each_class)
     const double kept[2][6] = {{0, 0, 0, 0, (double)0.9f, 0},
                                {0, 0, 0, (double)0.7f, 0, (double)0.1f}};
     for (int turn = 0; turn < 2; turn++) {
-        const struct suppression rule = {.most = 3, .iou = 0.5f};
+        const struct suppression rule = {.limit = 3, .iou = 0.5f};
         struct graph *g = graph_new("kept");
         int box = const_f32(g, shape_of(1, 3, 4), corners[0]);
         int score = const_f32(g, shape_of(1, 2, 3), turn ? others[0] : scores[0]);

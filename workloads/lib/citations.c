@@ -108,10 +108,10 @@ static bool make_links(struct arena *arena, const struct citations_size *size, s
     if (!order || !bits_make(arena, size->papers, size->papers, &bits) ||
         !urn_make(arena, size->papers, 3, 0.75, &urn))
         return false;
-    uint64_t draw = 0, most = 1000 * (uint64_t)size->links;
+    uint64_t draw = 0, limit = 1000 * (uint64_t)size->links;
     for (int32_t k = 0; k < size->papers; k++)
         bits_set(&bits, k, k);
-    for (int32_t from = 0; links < size->links && draw < most;) {
+    for (int32_t from = 0; links < size->links && draw < limit;) {
         bool first = from < size->papers;
         int32_t a = first ? order[from] : order[urn_draw(&urn, random_uniform(SEED_LINKS, draw++))];
         int32_t b = order[urn_draw(&urn, random_uniform(SEED_LINKS, draw++))];
@@ -131,12 +131,12 @@ static bool make_words(struct arena *arena, const struct citations_size *size, s
 {
     struct bits bits;
     struct urn urn;
-    uint64_t draw = 0, most = 1000 * (uint64_t)size->word_entries;
+    uint64_t draw = 0, limit = 1000 * (uint64_t)size->word_entries;
     if (!bits_make(arena, size->papers, size->words, &bits) ||
         !urn_make(arena, size->words, 20, 0.9, &urn))
         return false;
     int32_t made = 0;
-    for (; made < size->word_entries && draw < most; draw++) {
+    for (; made < size->word_entries && draw < limit; draw++) {
         int32_t word = urn_draw(&urn, random_uniform(SEED_WORDS, draw));
         int32_t paper = made < size->papers
                             ? made

@@ -117,7 +117,7 @@ static int clip_to(struct graph *g, int boxes, float height, float width)
 static int proposal(struct graph *g, const struct rpn *rpn, int base, int64_t image,
                     const struct size *size)
 {
-    const struct suppression rule = {.most = size->proposals, .iou = 0.7f, .pixels = true};
+    const struct suppression rule = {.limit = size->proposals, .iou = 0.7f, .pixels = true};
     int boxes = decode_boxes(g, base, entry(g, rpn->deltas, image), 1);
     boxes = clip_to(g, boxes, size->height, size->width);
     int side = binary(g, "Sub", slice(g, boxes, (struct range){1, 2, 4, 1}),
@@ -126,12 +126,12 @@ static int proposal(struct graph *g, const struct rpn *rpn, int base, int64_t im
                       ATTRS(attr_ints_of("axes", 1), attr_int("keepdims", 0)));
     int large = binary(g, "Greater", side, graph_const_f32(g, STRIDE * size->scale - 1));
     int scores = mul(g, entry(g, rpn->objectness, image), cast(g, large, DTYPE_F32));
-    int64_t all = dim_of(g, scores, 0), most = all < size->candidates ? all : size->candidates;
+    int64_t all = dim_of(g, scores, 0), limit = all < size->candidates ? all : size->candidates;
     int top[2] = {NONE, NONE};
-    if (!proposals_fit(g, size->proposals, most))
+    if (!proposals_fit(g, size->proposals, limit))
         return NONE;
     graph_node_many(g, "TopK", name_of(g, "candidates%d", (int)image),
-                    INPUTS(scores, graph_const_i64(g, 1, &most)), NO_ATTRS, 2, top);
+                    INPUTS(scores, graph_const_i64(g, 1, &limit)), NO_ATTRS, 2, top);
     return propose(g, gather(g, boxes, top[1], 0), top[0], size->proposals, &rule);
 }
 
@@ -140,7 +140,7 @@ static int proposal(struct graph *g, const struct rpn *rpn, int base, int64_t im
 /* Class boxes and scores of the regions of an image -> rows of class, score, x1, y1, x2, y2. */
 static int final_boxes(struct graph *g, int rois, int scores, int deltas, const struct size *size)
 {
-    const struct suppression rule = {.most = size->proposals, .iou = 0.3f, .pixels = true};
+    const struct suppression rule = {.limit = size->proposals, .iou = 0.3f, .pixels = true};
     int64_t classes = size->classes;
     int boxes = mul(g, rois, graph_const_f32(g, 1 / size->scale));
     boxes = reshape(g, boxes, 3, (const int64_t[]){size->proposals, 1, 4});
@@ -289,9 +289,9 @@ static const struct region_rule region_rule = {.name = "regions",
 /* Anchors as centres and sizes; of size 0, so that they do not count, where they cross the edge. */
 static int inner_priors(struct graph *g, const struct net *net)
 {
-    const float most[] = {net->size.width, net->size.height, net->size.width, net->size.height};
+    const float limit[] = {net->size.width, net->size.height, net->size.width, net->size.height};
     int low = binary(g, "GreaterOrEqual", net->base, graph_const_f32(g, 0));
-    int high = binary(g, "Less", net->base, const_f32(g, shape_of(4), most));
+    int high = binary(g, "Less", net->base, const_f32(g, shape_of(4), limit));
     int inside = cast(g, binary(g, "And", low, high), DTYPE_F32);
     int all = graph_node(g, "ReduceMin", NULL, INPUTS(inside),
                          ATTRS(attr_ints_of("axes", 1), attr_int("keepdims", 1)));

@@ -95,14 +95,14 @@ static int refine(struct graph *g, int boxes, int deltas)
 
 static int proposals(struct graph *g, const struct rpn *rpn, int64_t image, int64_t keep)
 {
-    const struct suppression rule = {.most = keep, .iou = 0.7f};
-    int64_t all = dim_of(g, rpn->anchors, 0), most = all < CANDIDATES ? all : CANDIDATES;
+    const struct suppression rule = {.limit = keep, .iou = 0.7f};
+    int64_t all = dim_of(g, rpn->anchors, 0), limit = all < CANDIDATES ? all : CANDIDATES;
     int top[2] = {NONE, NONE};
-    if (!proposals_fit(g, keep, most))
+    if (!proposals_fit(g, keep, limit))
         return NONE;
     int scores = reshape(g, entry(g, rpn->objectness, image), 1, &all);
     graph_node_many(g, "TopK", name_of(g, "candidates%d", (int)image),
-                    INPUTS(scores, graph_const_i64(g, 1, &most)), NO_ATTRS, 2, top);
+                    INPUTS(scores, graph_const_i64(g, 1, &limit)), NO_ATTRS, 2, top);
     int boxes = refine(g, gather(g, rpn->anchors, top[1], 0),
                        gather(g, entry(g, rpn->deltas, image), top[1], 0));
     return propose(g, boxes, top[0], keep, &rule);
@@ -146,9 +146,9 @@ static struct heads box_head(struct graph *g, int regions, int64_t classes)
 }
 
 /* Each proposal counts for its best class only, and not for the background (class 0). */
-static int detect(struct graph *g, int rois, const struct heads *heads, int64_t most)
+static int detect(struct graph *g, int rois, const struct heads *heads, int64_t limit)
 {
-    const struct suppression rule = {.most = most, .iou = 0.3f};
+    const struct suppression rule = {.limit = limit, .iou = 0.3f};
     int64_t row[REGIONS_MAX], count = dim_of(g, rois, 0), classes = dim_of(g, heads->scores, 1);
     float *counts = arena_array(&g->arena, (size_t)classes, sizeof(*counts));
     for (int k = 0; k < count; k++)
@@ -169,7 +169,7 @@ static int detect(struct graph *g, int rois, const struct heads *heads, int64_t 
     scores = transpose(g, mul(g, scores, real), 2, (const int64_t[]){1, 0});
     scores = reshape(g, scores, 3, (const int64_t[]){1, classes, count});
     int kept = kept_scores(g, reshape(g, boxes, 3, (const int64_t[]){1, count, 4}), scores, &rule);
-    return detections(g, kept, boxes, classes, most);
+    return detections(g, kept, boxes, classes, limit);
 }
 
 /* [R, classes, MASK, MASK], before the sigmoid. */
@@ -207,7 +207,7 @@ struct net {
 static bool first_stage(struct graph *g, const struct workload_config *config, struct net *net)
 {
     bool deep = strcmp(config_text(config, "depth"), "101") == 0;
-    int64_t keep = config_int(config, "proposals"), most = config_int(config, "detections");
+    int64_t keep = config_int(config, "proposals"), limit = config_int(config, "detections");
     struct resnet trunk = {.blocks = {3, 4, deep ? 23 : 6, 3}, .epsilon = epsilon, .bias = true};
     trunk.thin = config_int(config, "thin");
     *net = (struct net){.images = config->batch,
@@ -215,7 +215,7 @@ static bool first_stage(struct graph *g, const struct workload_config *config, s
                         .classes = config_int(config, "classes")};
     if (!regions_fit(g, config, "detections") || !multiple_of(g, "image", net->size, 64) ||
         !at_least(g, "classes", net->classes, 2) ||
-        !at_most(g, "detections", most, keep * net->classes))
+        !at_most(g, "detections", limit, keep * net->classes))
         return false;
     int x = image_input(g, net->images, net->size, net->size);
     int stage[RESNET_STAGES];
@@ -238,7 +238,7 @@ static int crop_all(struct graph *g, const struct net *net, const int *boxes, in
 
 /* Rows of what is found in each image among `keep` proposals, at most `most`; and these boxes, cut
  * out for their masks. */
-static void find(struct graph *g, const struct net *net, int64_t keep, int64_t most, int *rows,
+static void find(struct graph *g, const struct net *net, int64_t keep, int64_t limit, int *rows,
                  int *crops)
 {
     int rois[IMAGES_MAX], images = (int)net->images;
@@ -254,7 +254,7 @@ static void find(struct graph *g, const struct net *net, int64_t keep, int64_t m
         struct pyramid p = {net->maps, ROI_LEVELS, k};
         struct range own = {0, k * keep, (k + 1) * keep, 1};
         struct heads part = {slice(g, heads.scores, own), slice(g, heads.deltas, own)};
-        rows[k] = detect(g, rois[k], &part, most);
+        rows[k] = detect(g, rois[k], &part, limit);
         int boxes = slice(g, rows[k], (struct range){1, 2, 6, 1});
         crops[k] = crop(g, &p, boxes, (const int64_t[]){net->size, 14});
     }
@@ -264,12 +264,12 @@ static void build(struct graph *g, const struct workload_config *config)
 {
     struct net net;
     int rows[IMAGES_MAX], crops[IMAGES_MAX], images = (int)config->batch;
-    int64_t most = config_int(config, "detections");
+    int64_t limit = config_int(config, "detections");
     if (!first_stage(g, config, &net))
         return;
-    find(g, &net, config_int(config, "proposals"), most, rows, crops);
+    find(g, &net, config_int(config, "proposals"), limit, rows, crops);
     int masks = sigmoid(g, mask_head(g, join(g, 0, images, crops), net.classes));
-    int found = reshape(g, join(g, 0, images, rows), 3, (const int64_t[]){images, most, 6});
+    int found = reshape(g, join(g, 0, images, rows), 3, (const int64_t[]){images, limit, 6});
     graph_rename(g, found, "detections");
     graph_output(g, found);
     graph_rename(g, masks, "masks");
@@ -365,7 +365,7 @@ static void build_loss(struct graph *g, const struct workload_config *config)
     static const double whole[] = {1, 1};
     struct net net;
     int rows[IMAGES_MAX], crops[IMAGES_MAX], images = (int)config->batch;
-    int64_t most = config_int(config, "detections");
+    int64_t limit = config_int(config, "detections");
     if (!first_stage(g, config, &net))
         return;
     int objects = scenes_objects(g, net.images, net.classes), masks = scenes_masks(g, net.images);
@@ -377,8 +377,8 @@ static void build_loss(struct graph *g, const struct workload_config *config)
     graph_output(g, loss);
     if (g->training)
         return;
-    find(g, &net, config_int(config, "proposals"), most, rows, crops);
-    int found = reshape(g, join(g, 0, images, rows), 3, (const int64_t[]){images, most, 6});
+    find(g, &net, config_int(config, "proposals"), limit, rows, crops);
+    int found = reshape(g, join(g, 0, images, rows), 3, (const int64_t[]){images, limit, 6});
     found = scene_rows(g, found, whole, true);
     graph_rename(g, found, "detections");
     graph_output(g, found);

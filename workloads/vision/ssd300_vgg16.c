@@ -43,7 +43,7 @@ static struct ssd trunk(struct graph *g, const struct workload_config *config, i
     if (tensorflow)
         for (int k = 0; k < net.maps; k++) {
             net.map[k].least = tensorflow_sides[k];
-            net.map[k].most = tensorflow_sides[k + 1];
+            net.map[k].largest = tensorflow_sides[k + 1];
         }
     net.classes = config_int(config, "classes");
     int x = image_input(g, config->batch, 300, 300);

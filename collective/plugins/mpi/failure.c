@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Deadlines. A rank that waits for long says now and then that it is alive, so that when a deadline
- * passes the ones that were silent are known; who finds that out tells all others. */
+ * passes the ones that were silent are known; who finds that out reports it to all others. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ enum status mpi_listen(struct group *group, struct error *err)
 static enum status say_alive(struct link *link, uint64_t now, struct error *err)
 {
     struct group *group = link->group;
-    link->state->told_ns = now;
+    link->state->reported_ns = now;
     for (int peer = 0; peer < group->ranks; peer++) {
         MPI_Request request;
         if (peer == group->rank)
@@ -143,7 +143,7 @@ static enum status look_round(struct link *link, const struct awaited *awaited, 
     uint64_t deadline = link->group->options.deadline_ns;
     TRY(mpi_listen(link->group, err));
     uint64_t waited = now - link->state->since_ns;
-    if (waited > deadline / 4 && now - link->state->told_ns > deadline / 8) {
+    if (waited > deadline / 4 && now - link->state->reported_ns > deadline / 8) {
         TRY(say_alive(link, now, err));
         TRY(find_mismatch(link, awaited, err));
     }

@@ -52,7 +52,7 @@ struct link_state {
     struct own_plan *own; /* borrowed: the library's own operation that was started last */
     uint64_t since_ns;    /* nothing has moved */
     bool sleeps;          /* between attempts: it has waited for long */
-    uint64_t told_ns;     /* when this rank last said that it is alive */
+    uint64_t reported_ns; /* when this rank last said that it is alive */
 };
 
 struct own_plan {

@@ -2,7 +2,7 @@
  *
  * A backend over NCCL. Its operations are NCCL's own, each whole, on one stream of the rank's GPU;
  * what lies in the host's memory goes there and back. NCCL moves no messages for the algorithms of
- * ridge, and tells nobody who is at fault: so ranks find each other, and hear of failures, by
+ * ridge, and does not say who is at fault: so ranks find each other, and hear of failures, by
  * another backend, the control.
  *
  * The communicator does not block: each call of NCCL returns at once, and whether it was carried

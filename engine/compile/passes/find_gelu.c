@@ -60,7 +60,7 @@ static bool is_tanh_argument(const struct graph *g, int value, int x)
     return false;
 }
 
-/* Whether value = 1 + s(x); tells which form. */
+/* Whether value = 1 + s(x); and of which form it is. */
 static bool is_bell(const struct graph *g, int value, int x, bool *tanh_form)
 {
     double one, factor;

@@ -44,13 +44,13 @@ struct kernel_state {
 
 /* The workspace of a thread. */
 struct scratch {
-    int64_t *packed_head;      /* which head the panels hold; -1: none */
-    float *keys;               /* [panel][head_size][NR] */
-    float *values;             /* [panel][keys][NR] */
-    float *queries;            /* [head_size][MR], scaled */
-    float *scores;             /* [MR][SCORE_STRIDE] */
-    float *sums;               /* [MR][width]: weighted values so far */
-    float most[MR], total[MR]; /* of each row: maximum, sum of exponentials */
+    int64_t *packed_head;         /* which head the panels hold; -1: none */
+    float *keys;                  /* [panel][head_size][NR] */
+    float *values;                /* [panel][keys][NR] */
+    float *queries;               /* [head_size][MR], scaled */
+    float *scores;                /* [MR][SCORE_STRIDE] */
+    float *sums;                  /* [MR][width]: weighted values so far */
+    float largest[MR], total[MR]; /* of each row: maximum, sum of exponentials */
 };
 
 /* ---- set-up ---- */
@@ -236,7 +236,7 @@ static void weigh_block(const struct kernel_state *job, const struct scratch *s,
 /* Adds the mask (step 0: one value, 1: a row; NULL: none); returns the maximum. */
 static float mask_line(float *x, int64_t n, const float *mask, int64_t step)
 {
-    vf most = vf_set1(-INFINITY), low = most;
+    vf largest = vf_set1(-INFINITY), low = largest;
     vf all = mask && !step ? vf_set1(*mask) : vf_zero();
     for (int64_t i = 0; i < n; i += VL) {
         vm lanes = vm_first(n - i);
@@ -245,15 +245,15 @@ static float mask_line(float *x, int64_t n, const float *mask, int64_t step)
             value = vf_add(value, step ? vf_load_m(mask + i, lanes) : all);
             vf_store(x + i, value);
         }
-        most = vf_max(most, vf_select(lanes, value, low));
+        largest = vf_max(largest, vf_select(lanes, value, low));
     }
-    return vf_max_of(most);
+    return vf_max_of(largest);
 }
 
-/* x = e^(x - most); returns the sum. */
-static float exp_line(float *x, int64_t n, float most)
+/* x = e^(x - largest); returns the sum. */
+static float exp_line(float *x, int64_t n, float largest)
 {
-    vf shift = vf_set1(most), s0 = vf_zero(), s1 = vf_zero();
+    vf shift = vf_set1(largest), s0 = vf_zero(), s1 = vf_zero();
     int64_t i = 0;
     for (; i + 2 * VL <= n; i += 2 * VL) {
         vf e0 = vf_exp_fast(vf_sub(vf_load(x + i), shift));
@@ -277,12 +277,12 @@ static void soften_row(struct scratch *s, int r, int64_t count, const float *mas
                        float *shrink)
 {
     float *scores = s->scores + r * SCORE_STRIDE;
-    float most = mask_line(scores, count, mask, step);
-    most = most > s->most[r] ? most : s->most[r];
-    float shift = most == -INFINITY ? 0 : most;
-    *shrink = expf(s->most[r] - shift);
+    float largest = mask_line(scores, count, mask, step);
+    largest = largest > s->largest[r] ? largest : s->largest[r];
+    float shift = largest == -INFINITY ? 0 : largest;
+    *shrink = expf(s->largest[r] - shift);
     s->total[r] = *shrink * s->total[r] + exp_line(scores, count, shift);
-    s->most[r] = most;
+    s->largest[r] = largest;
 }
 
 /* ---- blocks ---- */
@@ -310,7 +310,7 @@ static void run_block(const struct kernel_state *job, struct scratch *s, int64_t
                  rows, s->queries);
     memset(s->sums, 0, (size_t)(MR * job->width) * sizeof(float));
     for (int r = 0; r < rows; r++) {
-        s->most[r] = -INFINITY;
+        s->largest[r] = -INFINITY;
         s->total[r] = 0;
     }
     if (mask)

@@ -167,13 +167,13 @@ static void attend(void *context, int64_t b, int thread)
     int64_t length = attention_lstm_length(s, ((const int32_t *)r->args->in[ALSTM_LENGTHS])[b]);
     const float *memory = (const float *)r->args->in[ALSTM_MEMORY] + b * s->source * s->context;
     float *shares = r->m.shares + b * s->source, *to = r->m.state + b * (s->context + s->hidden);
-    float *all = output(r, ALSTM_OUT_SHARES, b, s->source), most = -INFINITY, sum = 0;
+    float *all = output(r, ALSTM_OUT_SHARES, b, s->source), largest = -INFINITY, sum = 0;
     float *answer = output(r, ALSTM_OUT_CONTEXT, b, s->context);
     score_words(r, b, length, shares);
     for (int64_t w = 0; w < length; w++)
-        most = shares[w] > most ? shares[w] : most;
+        largest = shares[w] > largest ? shares[w] : largest;
     for (int64_t w = 0; w < length; w++)
-        sum += shares[w] = expf(shares[w] - most);
+        sum += shares[w] = expf(shares[w] - largest);
     for (int64_t w = 0; w < s->source; w++)
         shares[w] = w < length ? shares[w] / sum : 0;
     for (int64_t k = 0; k < s->context; k += VL) {

@@ -65,21 +65,21 @@ static float score_keys(const struct kernel_state *job, const float *q, const fl
                         const float *mask, float *scores)
 {
     const struct attention_shape *s = &job->s;
-    float scale = (float)s->scale, most = -INFINITY;
+    float scale = (float)s->scale, largest = -INFINITY;
     for (int64_t j = 0; j < s->keys; j++, k += s->k_row) {
         vf sum = vf_zero();
         for (int64_t d = 0; d < s->head_size; d += VL)
             sum = vf_fma(part_of(q, d, s->head_size), part_of(k, d, s->head_size), sum);
         scores[j] = scale * vf_sum(sum) + (mask ? mask[j * job->mask_stride[3]] : 0);
-        most = scores[j] > most ? scores[j] : most;
+        largest = scores[j] > largest ? scores[j] : largest;
     }
-    return most;
+    return largest;
 }
 
-/* scores = e^(scores - most); returns the sum. */
-static float exp_scores(float *scores, int64_t n, float most)
+/* scores = e^(scores - largest); returns the sum. */
+static float exp_scores(float *scores, int64_t n, float largest)
 {
-    vf sum = vf_zero(), shift = vf_set1(most);
+    vf sum = vf_zero(), shift = vf_set1(largest);
     for (int64_t j = 0; j < n; j += VL) {
         vm lanes = vm_first(n - j);
         vf e = vf_exp_fast(vf_sub(vf_load_m(scores + j, lanes), shift));
@@ -119,8 +119,8 @@ static void run_line(void *context, int64_t line, int thread)
     const float *mask = job->mask;
     if (mask)
         mask += b * job->mask_stride[0] + h * job->mask_stride[1] + query * job->mask_stride[2];
-    float most = score_keys(job, q, k, mask, scores);
-    float factor = 1.0f / exp_scores(scores, s->keys, most);
+    float largest = score_keys(job, q, k, mask, scores);
+    float factor = 1.0f / exp_scores(scores, s->keys, largest);
     int64_t d = 0;
     for (; d + 3 * VL < s->head_size; d += 4 * VL)
         weigh_values(job, scores, v, d, 4, factor, y);

@@ -23,14 +23,14 @@ typedef void cast_fn(const void *from, void *to, int64_t n);
 
 /* Without branches: x is brought into [least, top], top being the largest float that the type
  * holds, and what was at or beyond `end` = 2^k becomes the type's maximum afterwards. */
-#define TO_BOUNDED(from_name, from_type, to_name, to_type, least, top, end, most)                  \
+#define TO_BOUNDED(from_name, from_type, to_name, to_type, least, top, end, largest)               \
     SIMD_INLINE to_type from_name##_bounded_##to_name(from_type x)                                 \
     {                                                                                              \
         from_type inside = x < (from_type)(least) ? (from_type)(least) : x;                        \
         inside = inside > (from_type)(top) ? (from_type)(top) : inside;                            \
         inside = inside == inside ? inside : 0;                                                    \
         to_type y = (to_type)inside;                                                               \
-        return x >= (from_type)(end) ? (most) : y;                                                 \
+        return x >= (from_type)(end) ? (largest) : y;                                              \
     }                                                                                              \
     CAST(from_name, from_type, to_name, to_type, from_name##_bounded_##to_name(x))
 

@@ -101,7 +101,7 @@ static int64_t round_of(const struct kernel_state *s, int threads)
 
 static void plan_phases(struct kernel_state *s, int threads, int variant)
 {
-    int64_t most = 0;
+    int64_t largest = 0;
     s->packed_floats = 0;
     s->gemm_bytes = 0;
     for (int k = 0; k < s->phases; k++) {
@@ -118,7 +118,7 @@ static void plan_phases(struct kernel_state *s, int threads, int variant)
         p->plan = gemm_variant(&size, s->channels, false, variant < count ? variant : count - 1);
         p->packed = s->packed_floats;
         s->packed_floats += gemm_packed_floats(&p->plan) * s->w.group;
-        most = size.m > most ? size.m : most;
+        largest = size.m > largest ? size.m : largest;
         size_t bytes = gemm_workspace(&p->plan);
         s->gemm_bytes = bytes > s->gemm_bytes ? bytes : s->gemm_bytes;
         int64_t row = gemm_bias_floats(&p->plan);
@@ -126,7 +126,7 @@ static void plan_phases(struct kernel_state *s, int threads, int variant)
     }
     const int64_t *stride = s->w.stride;
     bool apart = stride[0] * stride[1] * stride[2] > 1;
-    s->row_floats = apart ? (most * s->out_channels + 15) / 16 * 16 : 0;
+    s->row_floats = apart ? (largest * s->out_channels + 15) / 16 * 16 : 0;
 }
 
 static enum status check(const struct kernel_query *q, struct error *why)

@@ -40,7 +40,7 @@ struct kernel_state {
     int64_t rows, row_blocks;     /* rows of dw in a block; blocks of a group */
     int64_t columns;              /* of a block's sums, whole vectors */
     int64_t slices;
-    int64_t x_floats, dy_floats, dw_floats, room_floats; /* parts of the workspace */
+    int64_t x_floats, dy_floats, dw_floats, scratch_floats; /* parts of the workspace */
     int threads;
 };
 
@@ -73,9 +73,9 @@ static void cut(struct kernel_state *s, const struct tuning *t)
     s->width = smaller(whole_vectors(divide_up(s->group_in, s->blocks)), s->group_in);
     s->blocks = divide_up(s->group_in, s->width);
     s->columns = whole_vectors(s->taps * s->width);
-    int64_t most = SUMS_FLOATS / s->columns;
-    most = most < OUTER_ROWS_MAX ? OUTER_ROWS_MAX : most;
-    s->row_blocks = divide_up(s->group_out, smaller(t->rows, most));
+    int64_t limit = SUMS_FLOATS / s->columns;
+    limit = limit < OUTER_ROWS_MAX ? OUTER_ROWS_MAX : limit;
+    s->row_blocks = divide_up(s->group_out, smaller(t->rows, limit));
     s->rows = divide_up(s->group_out, s->row_blocks);
     int64_t tasks = s->w.group * s->row_blocks * s->blocks;
     s->slices = smaller(divide_up(t->tasks, tasks), divide_up(s->pixels, SLICE_PIXELS));
@@ -148,7 +148,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->x_floats = s->pick ? whole_vectors(s->pixels * s->channels) : s->x_floats;
     s->dy_floats = s->turn_dy ? whole_vectors(shape_count(dy)) : 0;
     s->dw_floats = s->slices > 1 ? whole_vectors(shape_count(&q->out[0].shape)) : 0;
-    s->room_floats = s->rows * s->columns + s->depth * PANEL;
+    s->scratch_floats = s->rows * s->columns + s->depth * PANEL;
     return STATUS_OK;
 }
 
@@ -167,7 +167,7 @@ static void describe(const struct kernel_state *s, char *text, size_t size)
 static size_t workspace(const struct kernel_state *s)
 {
     int64_t floats = s->x_floats + s->dy_floats + s->dw_floats * s->slices;
-    return (size_t)(floats + s->room_floats * s->threads) * sizeof(float) + ALIGN_TENSOR;
+    return (size_t)(floats + s->scratch_floats * s->threads) * sizeof(float) + ALIGN_TENSOR;
 }
 
 struct job {
@@ -175,7 +175,7 @@ struct job {
     const float *x, *dy; /* channels-last */
     float *dw;
     float *sliced; /* dw of each slice; NULL: there is one */
-    float *rooms;
+    float *scratch;
 };
 
 /* ---- turning plain images ---- */
@@ -300,13 +300,13 @@ static struct run run_at(const struct kernel_state *s, int64_t channel, int64_t 
     const struct window *w = &s->w;
     int64_t tap = column / width, x = tap % w->kernel[2], y = tap / w->kernel[2] % w->kernel[1];
     bool joined = width == s->channels && w->dilation[2] == 1;
-    int64_t most = (joined ? w->kernel[2] - x : 1) * width - column % width;
+    int64_t limit = (joined ? w->kernel[2] - x : 1) * width - column % width;
     struct run r = {.z = tap / w->kernel[2] / w->kernel[1] * w->dilation[0],
                     .y = y * w->dilation[1],
                     .x = x * w->dilation[2],
                     .channel = channel,
                     .skipped = column % width,
-                    .count = smaller(most, end - column)};
+                    .count = smaller(limit, end - column)};
     r.taps = divide_up(r.skipped + r.count, width);
     return r;
 }
@@ -357,7 +357,7 @@ static struct task task_at(const struct job *job, int64_t index, int thread)
     t.rows = smaller(s->rows, s->group_out - t.row);
     t.first = s->pixels * t.slice / s->slices;
     t.last = s->pixels * (t.slice + 1) / s->slices;
-    t.sums = job->rooms + thread * s->room_floats;
+    t.sums = job->scratch + thread * s->scratch_floats;
     t.panel = t.sums + s->rows * s->columns;
     return t;
 }
@@ -451,7 +451,7 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
                       .dy = s->turn_dy ? dy : args->in[1],
                       .dw = args->out[0],
                       .sliced = s->slices > 1 ? sliced : NULL,
-                      .rooms = sliced + s->dw_floats * s->slices};
+                      .scratch = sliced + s->dw_floats * s->slices};
     struct turning image = {args->in[0], x, s->channels, window_in_count(&s->w)};
     struct turning result = {args->in[1], dy, s->out_channels, s->places};
     if (s->turn_x)

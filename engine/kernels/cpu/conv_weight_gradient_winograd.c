@@ -138,19 +138,19 @@ static void describe(const struct kernel_state *s, char *text, size_t size)
              (long long)s->parts, (long long)s->blocks, (long long)s->block);
 }
 
-/* What a launch has in its workspace. Rooms: of each thread, or one for all. */
+/* What a launch has in its workspace. Scratch: of each thread, or one for all. */
 struct job {
     const struct kernel_state *state;
     const float *x, *dy;
-    float *dw, *slices, *zeros, *rooms;
+    float *dw, *slices, *zeros, *scratch;
 };
 
 static size_t take(const struct kernel_state *s, struct job *job, char *base)
 {
     size_t at = 0;
-    int64_t room = s->v_floats + s->d_floats + s->u_floats;
+    int64_t floats = s->v_floats + s->d_floats + s->u_floats;
     job->zeros = take_floats(base, &at, s->zeros_floats);
-    job->rooms = take_floats(base, &at, room * (s->shared ? 1 : s->threads));
+    job->scratch = take_floats(base, &at, floats * (s->shared ? 1 : s->threads));
     job->slices = take_floats(base, &at, s->parts > 1 ? s->parts * s->dw_floats : 0);
     return at;
 }
@@ -283,14 +283,14 @@ static void multiply_chunk(void *context, int64_t index, int thread)
 /* ---- parts ---- */
 
 /* All blocks of a part. pool NULL: by the calling thread alone. */
-static void run_blocks(const struct job *job, int64_t part, float *room, struct pool *pool)
+static void run_blocks(const struct job *job, int64_t part, float *scratch, struct pool *pool)
 {
     const struct kernel_state *s = job->state;
     int64_t end = s->tiles * (part + 1) / s->parts;
     struct pass p = {.job = job,
-                     .v = room,
-                     .d = room + s->v_floats,
-                     .u = room + s->v_floats + s->d_floats,
+                     .v = scratch,
+                     .d = scratch + s->v_floats,
+                     .u = scratch + s->v_floats + s->d_floats,
                      .dw = s->parts > 1 ? job->slices + part * s->dw_floats : job->dw,
                      .first = s->tiles * part / s->parts};
     for (; p.first < end; p.first += p.count, p.resume = true) {
@@ -305,8 +305,8 @@ static void run_part(void *context, int64_t part, int thread)
 {
     const struct job *job = context;
     const struct kernel_state *s = job->state;
-    int64_t room = s->v_floats + s->d_floats + s->u_floats;
-    run_blocks(job, part, job->rooms + thread * room, NULL);
+    int64_t floats = s->v_floats + s->d_floats + s->u_floats;
+    run_blocks(job, part, job->scratch + thread * floats, NULL);
 }
 
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
@@ -315,7 +315,7 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
     take(s, &job, args->workspace);
     memset(job.zeros, 0, (size_t)s->zeros_floats * sizeof(float));
     if (s->shared) {
-        run_blocks(&job, 0, job.rooms, args->pool);
+        run_blocks(&job, 0, job.scratch, args->pool);
         return;
     }
     pool_run(args->pool, s->parts, run_part, &job);

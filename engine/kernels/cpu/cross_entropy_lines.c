@@ -3,7 +3,7 @@
  * SoftmaxCrossEntropyLoss of f32. Few classes: VL positions side by side, read with a step, or
  * turned round first where the classes of a position lie together. Many classes that lie together:
  * a vector walks along them. The log softmax is only written where somebody wants it, else the loss
- * is log(sum) + most - x[label]. Sums go over positions in their order, whatever the threads.
+ * is log(sum) + largest - x[label]. Sums go over positions in their order, whatever the threads.
  */
 #include <math.h>
 #include <string.h>

@@ -34,8 +34,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->d = detection_of(q->node, &q->in[DETECTION_SCORES].shape);
     s->labels = s->d.classes - 1;
     s->lines = s->d.images * s->labels;
-    size_t line = nms_room_bytes(s->d.priors, s->d.top_k);
-    size_t image = nms_room_bytes(s->labels * s->d.top_k, 0);
+    size_t line = nms_scratch_bytes(s->d.priors, s->d.top_k);
+    size_t image = nms_scratch_bytes(s->labels * s->d.top_k, 0);
     s->thread_bytes = line > image ? line : image;
     s->threads = q->threads;
     s->wants_counts = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
@@ -56,7 +56,7 @@ struct job {
     int64_t *counts; /* per line */
     uint32_t *keys;  /* top_k per line */
     int32_t *kept;   /* top_k per line */
-    char *thread_rooms;
+    char *thread_scratch;
     float *rows;
     int64_t *row_counts; /* NULL: not wanted */
 };
@@ -75,7 +75,7 @@ static void decode(const struct job *job, int64_t image, int64_t prior, float bo
     }
 }
 
-static int64_t collect(const struct job *job, int64_t line, struct nms_room *r)
+static int64_t collect(const struct job *job, int64_t line, struct nms_scratch *r)
 {
     const struct kernel_state *s = job->state;
     const float *scores = job->scores + line / s->labels * s->d.priors * s->d.classes;
@@ -96,8 +96,8 @@ static void line_work(void *context, int64_t line, int thread)
 {
     const struct job *job = context;
     const struct kernel_state *s = job->state;
-    struct nms_room r =
-        nms_room_at(job->thread_rooms + (size_t)thread * s->thread_bytes, s->d.priors, s->d.top_k);
+    struct nms_scratch r = nms_scratch_at(job->thread_scratch + (size_t)thread * s->thread_bytes,
+                                          s->d.priors, s->d.top_k);
     const float *scores = job->scores + line / s->labels * s->d.priors * s->d.classes;
     int64_t count = collect(job, line, &r), kept = 0, base = line * s->d.top_k;
     const int32_t *order = count ? nms_sort(&r, count) : NULL;
@@ -128,8 +128,8 @@ static void image_work(void *context, int64_t image, int thread)
 {
     const struct job *job = context;
     const struct kernel_state *s = job->state;
-    struct nms_room r = nms_room_at(job->thread_rooms + (size_t)thread * s->thread_bytes,
-                                    s->labels * s->d.top_k, 0);
+    struct nms_scratch r = nms_scratch_at(job->thread_scratch + (size_t)thread * s->thread_bytes,
+                                          s->labels * s->d.top_k, 0);
     int64_t count = 0, first = image * s->labels;
     for (int64_t label = 0; label < s->labels; label++) {
         for (int64_t k = 0; k < job->counts[first + label]; k++, count++) {
@@ -161,7 +161,7 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
                       .counts = (int64_t *)(void *)memory,
                       .keys = (uint32_t *)(void *)(memory + counts),
                       .kept = (int32_t *)(void *)(memory + counts + kept),
-                      .thread_rooms = memory + counts + 2 * kept,
+                      .thread_scratch = memory + counts + 2 * kept,
                       .rows = args->out[0],
                       .row_counts = s->wants_counts ? args->out[1] : NULL};
     pool_run(args->pool, s->lines, line_work, &job);

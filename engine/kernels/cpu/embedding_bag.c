@@ -72,22 +72,22 @@ SIMD_INLINE void prefetch_row(const struct kernel_state *job, int64_t i, int64_t
 /* Constant width: at most 8 vectors of sums, which the compiler keeps in registers. */
 SIMD_INLINE void sum_bag(const struct kernel_state *job, int64_t bag, int64_t width)
 {
-    enum { MOST = 128 / VL > 8 ? 8 : 128 / VL };
+    enum { VECTORS_MAX = 128 / VL > 8 ? 8 : 128 / VL };
     int64_t first = bag * job->bag, last = first + job->bag;
     float *y = job->y + bag * job->pitch;
     vf factor = vf_set1(job->factor);
-    for (int64_t part = 0; part < width; part += (int64_t)MOST * VL) {
-        vf sum[MOST];
-        for (int v = 0; v < MOST; v++)
+    for (int64_t part = 0; part < width; part += (int64_t)VECTORS_MAX * VL) {
+        vf sum[VECTORS_MAX];
+        for (int v = 0; v < VECTORS_MAX; v++)
             sum[v] = vf_zero();
         for (int64_t i = first; i < last; i++) {
             const float *row = row_at(job, i, width) + part;
             if (part == 0)
                 prefetch_row(job, i + AHEAD, width);
-            for (int v = 0; v < MOST && part + v * VL < width; v++)
+            for (int v = 0; v < VECTORS_MAX && part + v * VL < width; v++)
                 sum[v] = vf_add(sum[v], vf_load_m(row + v * VL, vm_first(width - part - v * VL)));
         }
-        for (int v = 0; v < MOST && part + v * VL < width; v++)
+        for (int v = 0; v < VECTORS_MAX && part + v * VL < width; v++)
             vf_store_m(y + part + v * VL, vm_first(width - part - v * VL), vf_mul(sum[v], factor));
     }
 }

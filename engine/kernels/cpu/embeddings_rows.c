@@ -59,9 +59,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->rows = shape_span(y, 0, y->rank - 1);
     s->sum = embedding_sums(q->node);
     int64_t even = s->rows / ((int64_t)q->threads * TILES_PER_THREAD) + 1;
-    int64_t most = TILE_BYTES / bytes + 1;
+    int64_t limit = TILE_BYTES / bytes + 1;
     even = even > ROWS_LEAST ? even : ROWS_LEAST;
-    s->rows_per_tile = even < most ? even : most;
+    s->rows_per_tile = even < limit ? even : limit;
     s->tiles = (s->rows + s->rows_per_tile - 1) / s->rows_per_tile;
     return STATUS_OK;
 }

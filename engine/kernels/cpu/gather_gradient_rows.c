@@ -182,32 +182,32 @@ struct part {
     const int32_t *sources, *stop; /* stop: after the last of the bucket */
 };
 
-/* At most MOST vectors, of this many floats. */
+/* At most VECTORS_MAX vectors, of this many floats. */
 SIMD_INLINE void sum_columns(const struct part *p, const int32_t *source, int64_t count,
                              int64_t column, int64_t width, float factor)
 {
-    enum { MOST = 128 / VL > 8 ? 8 : 128 / VL };
-    vf total[MOST], sum[MOST];
-    for (int v = 0; v < MOST; v++)
+    enum { VECTORS_MAX = 128 / VL > 8 ? 8 : 128 / VL };
+    vf total[VECTORS_MAX], sum[VECTORS_MAX];
+    for (int v = 0; v < VECTORS_MAX; v++)
         total[v] = vf_zero();
     for (int64_t first = 0; first < count; first += PIECE) {
         int64_t last = first + PIECE < count ? first + PIECE : count;
-        for (int v = 0; v < MOST; v++)
+        for (int v = 0; v < VECTORS_MAX; v++)
             sum[v] = vf_zero();
         for (int64_t e = first; e < last; e++) {
             const float *dy = p->dy + source[e] * p->inner + column;
             if (source + e + AHEAD < p->stop) {
                 const float *next = p->dy + source[e + AHEAD] * p->inner + column;
-                for (int64_t k = 0; k < width && k < MOST * VL; k += LINE_FLOATS)
+                for (int64_t k = 0; k < width && k < VECTORS_MAX * VL; k += LINE_FLOATS)
                     simd_prefetch(next + k);
             }
-            for (int v = 0; v < MOST && v * VL < width; v++)
+            for (int v = 0; v < VECTORS_MAX && v * VL < width; v++)
                 sum[v] = vf_add(sum[v], vf_load_m(dy + v * VL, vm_first(width - v * VL)));
         }
-        for (int v = 0; v < MOST && v * VL < width; v++)
+        for (int v = 0; v < VECTORS_MAX && v * VL < width; v++)
             total[v] = vf_add(total[v], sum[v]);
     }
-    for (int v = 0; v < MOST && v * VL < width; v++)
+    for (int v = 0; v < VECTORS_MAX && v * VL < width; v++)
         vf_store_m(p->dx + column + v * VL, vm_first(width - v * VL),
                    vf_mul(total[v], vf_set1(factor)));
 }

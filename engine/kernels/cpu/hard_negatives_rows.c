@@ -37,7 +37,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->wide = q->in[1].dtype == DTYPE_I64;
     s->ratio = node_float(q->node, "ratio", 3);
     s->least = node_int(q->node, "least", 0);
-    s->thread_bytes = nms_room_bytes(s->count, 0);
+    s->thread_bytes = nms_scratch_bytes(s->count, 0);
     s->threads = q->threads;
     return STATUS_OK;
 }
@@ -50,8 +50,8 @@ static size_t workspace(const struct kernel_state *s)
 static void row_work(void *context, int64_t n, int thread)
 {
     const struct kernel_state *job = context;
-    struct nms_room r =
-        nms_room_at(job->memory + (size_t)thread * job->thread_bytes, job->count, 0);
+    struct nms_scratch r =
+        nms_scratch_at(job->memory + (size_t)thread * job->thread_bytes, job->count, 0);
     const float *losses = job->losses + n * job->count;
     uint8_t *flags = job->flags + n * job->count;
     int64_t positives = 0, negatives = 0;

@@ -40,7 +40,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->positions_per_tile = rows_of_tile(s->positions, s->channels, TILE_ELEMENTS, q->threads);
     s->size = node_int(q->node, "size", 1);
     s->before = (s->size - 1) / 2;
-    /* Squares with room for the window and for the tail of a vector. */
+    /* Squares with floats for the window and for the tail of a vector. */
     s->stride = (s->channels + s->size + VL + 15) / 16 * 16;
     s->alpha = (float)(node_float(q->node, "alpha", 1e-4) / (double)s->size);
     s->beta = (float)node_float(q->node, "beta", 0.75);
@@ -125,9 +125,9 @@ static void run_tile(void *context, int64_t tile, int thread)
 {
     const struct kernel_state *job = context;
     int64_t first = tile * job->positions_per_tile, last = first + job->positions_per_tile;
-    int64_t room = job->stride * (job->gradient ? ROWS : 1);
-    float *rows = job->rows + thread * room;
-    memset(rows, 0, (size_t)room * sizeof(float));
+    int64_t floats = job->stride * (job->gradient ? ROWS : 1);
+    float *rows = job->rows + thread * floats;
+    memset(rows, 0, (size_t)floats * sizeof(float));
     for (int64_t p = first; p < last && p < job->positions; p++)
         (job->gradient ? find_gradient : normalise)(job, p * job->channels, rows);
 }

@@ -28,7 +28,7 @@ struct kernel_state {
 struct image {
     const float *boxes;
     int64_t n;
-    float *most,
+    float *largest,
         *box;     /* [padded]: overlap with the box that it overlaps most, and this one or -1 */
     float *free;  /* [padded]: 0 where matched for the sake of a box, else 1 */
     float *reach; /* [B]: most overlap with a free prior; 0: it has a prior, or is none */
@@ -100,17 +100,17 @@ static int64_t label_of(const struct kernel_state *job, int64_t n, int64_t b)
 
 static float most_free(const struct kernel_state *job, const struct image *a, int64_t b)
 {
-    vf most = vf_zero();
+    vf largest = vf_zero();
     for (int64_t p = 0; p < job->padded; p += VL)
-        most = vf_max(most, vf_mul(overlap(job, a->boxes + b * 4, p), vf_load(a->free + p)));
-    return vf_max_of(most);
+        largest = vf_max(largest, vf_mul(overlap(job, a->boxes + b * 4, p), vf_load(a->free + p)));
+    return vf_max_of(largest);
 }
 
 static void find_overlaps(const struct kernel_state *job, const struct image *a)
 {
     vf tie = vf_set1((float)(1 + MATCH_TIE));
     for (int64_t p = 0; p < job->padded; p++) {
-        a->most[p] = 0;
+        a->largest[p] = 0;
         a->box[p] = -1;
         a->free[p] = 1;
     }
@@ -120,10 +120,10 @@ static void find_overlaps(const struct kernel_state *job, const struct image *a)
         if (label_of(job, a->n, b) <= 0)
             continue;
         for (int64_t p = 0; p < job->padded; p += VL) {
-            vf o = overlap(job, a->boxes + b * 4, p), most = vf_load(a->most + p);
-            vm more = vf_lt(vf_mul(most, tie), o);
+            vf o = overlap(job, a->boxes + b * 4, p), largest = vf_load(a->largest + p);
+            vm more = vf_lt(vf_mul(largest, tie), o);
             reach = vf_max(reach, o);
-            vf_store(a->most + p, vf_select(more, o, most));
+            vf_store(a->largest + p, vf_select(more, o, largest));
             vf_store(a->box + p, vf_select(more, here, vf_load(a->box + p)));
         }
         a->reach[b] = vf_max_of(reach);
@@ -153,11 +153,11 @@ static float overlap_of(const struct kernel_state *job, const float *box, int64_
 /* The next pair; false: no free prior touches a box that has none. */
 static bool serve_box(const struct kernel_state *job, const struct image *a)
 {
-    float most = 0;
+    float largest = 0;
     int64_t box = NONE;
     for (int64_t b = 0; b < job->m.boxes; b++)
-        if (a->reach[b] > most * (float)(1 + MATCH_TIE)) {
-            most = a->reach[b];
+        if (a->reach[b] > largest * (float)(1 + MATCH_TIE)) {
+            largest = a->reach[b];
             box = b;
         }
     int64_t p = box == NONE ? NONE : first_free(job, a, box);
@@ -187,9 +187,9 @@ static void write_targets(const struct kernel_state *job, const struct image *a)
     float threshold = (float)job->m.threshold, background = (float)job->m.background;
     int64_t *classes = job->classes + a->n * job->m.priors;
     for (int64_t p = 0; p < job->m.priors; p++) {
-        bool matched = a->free[p] == 0 || a->most[p] >= threshold;
+        bool matched = a->free[p] == 0 || a->largest[p] >= threshold;
         int64_t box = (int64_t)a->box[p];
-        classes[p] = matched ? label_of(job, a->n, box) : -(a->most[p] >= background);
+        classes[p] = matched ? label_of(job, a->n, box) : -(a->largest[p] >= background);
         if (!job->wants_offsets)
             continue;
         float *offset = job->offsets + (a->n * job->m.priors + p) * 4;
@@ -206,7 +206,7 @@ static void image_work(void *context, int64_t n, int thread)
     float *memory = job->memory + (size_t)thread * job->thread_floats;
     struct image a = {.boxes = job->boxes + n * job->m.boxes * 4,
                       .n = n,
-                      .most = memory,
+                      .largest = memory,
                       .box = memory + job->padded,
                       .free = memory + 2 * job->padded,
                       .reach = memory + 3 * job->padded};

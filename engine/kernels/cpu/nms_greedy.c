@@ -8,12 +8,12 @@
 #include "engine/kernels/lib/nms.h"
 #include "engine/kernels/lib/row_pitch.h"
 
-enum { BOXES, SCORES, MOST, IOU, LEAST_SCORE };
+enum { BOXES, SCORES, LIMIT, IOU, LEAST_SCORE };
 
 struct kernel_state {
     int64_t lines, classes, boxes; /* lines: images x classes */
     int64_t rows;                  /* of the result */
-    int64_t most_max;              /* boxes that a line can keep */
+    int64_t limit_max;             /* boxes that a line can keep */
     bool center, has_iou, has_least, wants_count;
     size_t thread_bytes, shared_bytes;
     int threads;
@@ -36,7 +36,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     for (int k = 0; k < 2; k++)
         if (!desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain", k);
-    if (!is_given(q, MOST) || q->in[MOST].dtype != DTYPE_I64)
+    if (!is_given(q, LIMIT) || q->in[LIMIT].dtype != DTYPE_I64)
         return UNSUPPORTED(why, "without an i64 limit of boxes per class");
     if (q->out[0].dtype == DTYPE_NONE)
         return UNSUPPORTED(why, "output 0 is not wanted");
@@ -48,9 +48,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->boxes = scores->dim[2];
     s->rows = q->out[0].shape.dim[0];
     /* What a line keeps is at most what the result has room for. */
-    s->most_max = s->lines ? s->rows / s->lines : 0;
+    s->limit_max = s->lines ? s->rows / s->lines : 0;
     s->center = node_int(q->node, "center_point_box", 0) != 0;
-    s->thread_bytes = nms_room_bytes(s->boxes, s->most_max);
+    s->thread_bytes = nms_scratch_bytes(s->boxes, s->limit_max);
     s->shared_bytes = nms_padded(s->lines, sizeof(int64_t)) + nms_padded(s->rows, sizeof(int32_t));
     s->has_iou = is_given(q, IOU);
     s->has_least = is_given(q, LEAST_SCORE);
@@ -67,15 +67,15 @@ static size_t workspace(const struct kernel_state *s)
 struct job {
     const struct kernel_state *state;
     const float *boxes, *scores;
-    int64_t most;
+    int64_t limit;
     float iou, least;
-    int64_t *counts;    /* per line */
-    int32_t *kept;      /* most_max per line */
-    char *thread_rooms; /* thread_bytes each */
+    int64_t *counts;      /* per line */
+    int32_t *kept;        /* limit_max per line */
+    char *thread_scratch; /* thread_bytes each */
 };
 
 /* Returns how many candidates there are. */
-static int64_t collect(const struct job *job, const float *scores, struct nms_room *r)
+static int64_t collect(const struct job *job, const float *scores, struct nms_scratch *r)
 {
     int64_t count = 0;
     for (int64_t k = 0; k < job->state->boxes; k++) {
@@ -105,16 +105,16 @@ static void line_work(void *context, int64_t line, int thread)
 {
     const struct job *job = context;
     const struct kernel_state *s = job->state;
-    struct nms_room r =
-        nms_room_at(job->thread_rooms + (size_t)thread * s->thread_bytes, s->boxes, s->most_max);
+    struct nms_scratch r = nms_scratch_at(job->thread_scratch + (size_t)thread * s->thread_bytes,
+                                          s->boxes, s->limit_max);
     const float *boxes = job->boxes + line / s->classes * s->boxes * 4;
     int64_t count = collect(job, job->scores + line * s->boxes, &r), kept = 0;
     const int32_t *order = nms_sort(&r, count);
-    for (int64_t k = 0; k < count && kept < job->most; k++) {
+    for (int64_t k = 0; k < count && kept < job->limit; k++) {
         float box[4];
         corners(boxes + order[k] * 4, s->center, box);
         if (nms_try(&r, kept, box, job->iou))
-            job->kept[line * s->most_max + kept++] = order[k];
+            job->kept[line * s->limit_max + kept++] = order[k];
     }
     job->counts[line] = kept;
 }
@@ -122,22 +122,22 @@ static void line_work(void *context, int64_t line, int thread)
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     char *shared = args->workspace;
-    int64_t most = *(const int64_t *)args->in[MOST], row = 0, *y = args->out[0];
+    int64_t limit = *(const int64_t *)args->in[LIMIT], row = 0, *y = args->out[0];
     struct job job = {.state = s,
                       .boxes = args->in[BOXES],
                       .scores = args->in[SCORES],
-                      .most = most < s->most_max ? most : s->most_max,
+                      .limit = limit < s->limit_max ? limit : s->limit_max,
                       .iou = s->has_iou ? *(const float *)args->in[IOU] : 0,
                       .least = s->has_least ? *(const float *)args->in[LEAST_SCORE] : 0,
                       .counts = (int64_t *)(void *)shared,
                       .kept = (int32_t *)(void *)(shared + nms_padded(s->lines, sizeof(int64_t))),
-                      .thread_rooms = shared + s->shared_bytes};
+                      .thread_scratch = shared + s->shared_bytes};
     pool_run(args->pool, s->lines, line_work, &job);
     for (int64_t line = 0; line < s->lines; line++) {
         for (int64_t k = 0; k < job.counts[line]; k++, row++) {
             y[row * 3] = line / s->classes;
             y[row * 3 + 1] = line % s->classes;
-            y[row * 3 + 2] = job.kept[line * s->most_max + k];
+            y[row * 3 + 2] = job.kept[line * s->limit_max + k];
         }
     }
     memset(y + row * 3, 0, (size_t)(s->rows - row) * 3 * sizeof(*y));

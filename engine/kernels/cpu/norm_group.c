@@ -122,9 +122,9 @@ static void run_channels(void *context, int64_t tile, int thread)
     const struct kernel_state *job = context;
     int64_t tiles = (job->groups + job->tile_groups - 1) / job->tile_groups;
     int64_t channel = tile % tiles * job->tile_groups * job->group_channels;
-    int64_t most = job->tile_groups * job->group_channels, count = job->channels - channel;
-    count = count < most ? count : most;
-    float *sums = job->scratch + thread * 3 * most, *mean = sums + most, *factor = mean + most;
+    int64_t limit = job->tile_groups * job->group_channels, count = job->channels - channel;
+    count = count < limit ? count : limit;
+    float *sums = job->scratch + thread * 3 * limit, *mean = sums + limit, *factor = mean + limit;
     int64_t start = tile / tiles * job->plane * job->channels + channel;
     channel_sums(job, job->x + start, count, NULL, sums);
     spread_mean(job, count, sums, mean);

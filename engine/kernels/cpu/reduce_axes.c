@@ -244,10 +244,10 @@ SIMD_INLINE double fold_piece(const float *x, int64_t n, enum fold fold)
 
 SIMD_INLINE double fold_line(const float *x, int64_t n, enum fold fold)
 {
-    enum { MOST = 4 * PIECE * VL };
-    double value = fold_piece(x, n < MOST ? n : MOST, fold);
-    for (int64_t i = MOST; i < n; i += MOST)
-        value = merge_scalar(value, fold_piece(x + i, n - i < MOST ? n - i : MOST, fold), fold);
+    enum { PIECES = 4 * PIECE * VL };
+    double value = fold_piece(x, n < PIECES ? n : PIECES, fold);
+    for (int64_t i = PIECES; i < n; i += PIECES)
+        value = merge_scalar(value, fold_piece(x + i, n - i < PIECES ? n - i : PIECES, fold), fold);
     return value;
 }
 

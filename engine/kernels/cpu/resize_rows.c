@@ -190,7 +190,7 @@ struct job {
     float *y, *workspace;
 };
 
-static void write_row(const struct kernel_state *s, const struct rows *r, float *y, float *room)
+static void write_row(const struct kernel_state *s, const struct rows *r, float *y, float *scratch)
 {
     int64_t n = s->in_w * s->width;
     if (!s->linear) {
@@ -200,8 +200,8 @@ static void write_row(const struct kernel_state *s, const struct rows *r, float 
     } else if (r->t == 0) {
         row_linear(s, r->a, y);
     } else {
-        blend(room, r->a, r->b, r->t, n);
-        row_linear(s, room, y);
+        blend(scratch, r->a, r->b, r->t, n);
+        row_linear(s, scratch, y);
     }
 }
 

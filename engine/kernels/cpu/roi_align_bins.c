@@ -73,16 +73,16 @@ struct job {
 
 /* A row of bins of region n. image NULL: there is none of that number, the result is zero. */
 static void row_of_bins(const struct job *job, int64_t n, int64_t row, const float *image,
-                        struct roi_part *room)
+                        struct roi_part *scratch)
 {
     const struct roi_mean *s = job->state;
     int64_t c = s->channels, plane = s->height * s->width, bins = s->out_h * s->out_w;
     struct roi_axes axes = roi_mean_axes(s, job->rois + n * 4);
-    struct roi_parts rows = roi_weigh(&axes.down, row, room);
+    struct roi_parts rows = roi_weigh(&axes.down, row, scratch);
     if (!image)
         rows.count = 0;
     for (int64_t k = 0; k < s->out_w; k++) {
-        struct roi_parts columns = roi_weigh(&axes.across, k, room + s->height);
+        struct roi_parts columns = roi_weigh(&axes.across, k, scratch + s->height);
         int64_t bin = row * s->out_w + k;
         if (s->nhwc) {
             bin_nhwc(s, image, &rows, &columns, job->y + (n * bins + bin) * c);

@@ -67,14 +67,14 @@ static void add_plain(const struct roi_mean *s, float dy, const struct roi_parts
 
 /* Channels [first, first + count) of region n; plain: one. dx: of its image. */
 static void add_region(const struct job *job, int64_t n, int64_t first, int64_t count, float *dx,
-                       struct roi_part *room)
+                       struct roi_part *scratch)
 {
     const struct roi_mean *s = &job->state->r;
     int64_t bins = s->out_h * s->out_w, plane = s->height * s->width;
     struct roi_axes axes = roi_mean_axes(s, job->rois + n * 4);
     for (int64_t k = 0; k < bins; k++) {
-        struct roi_parts rows = roi_weigh(&axes.down, k / s->out_w, room);
-        struct roi_parts columns = roi_weigh(&axes.across, k % s->out_w, room + s->height);
+        struct roi_parts rows = roi_weigh(&axes.down, k / s->out_w, scratch);
+        struct roi_parts columns = roi_weigh(&axes.across, k % s->out_w, scratch + s->height);
         if (s->nhwc)
             add_nhwc(s, count, job->dy + (n * bins + k) * s->channels + first, &rows, &columns,
                      dx + first);

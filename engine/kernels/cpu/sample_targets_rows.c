@@ -41,7 +41,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->node = q->node;
     s->wide = q->in[SAMPLE_CLASSES].dtype == DTYPE_I64;
     s->wide_step = q->in[SAMPLE_STEP].dtype == DTYPE_I64;
-    s->thread_bytes = nms_room_bytes(s->s.places, 0);
+    s->thread_bytes = nms_scratch_bytes(s->s.places, 0);
     s->threads = q->threads;
     for (int k = 0; k < 2; k++)
         s->wants[k] = k < q->out_count && q->out[k].dtype != DTYPE_NONE;
@@ -62,8 +62,8 @@ static int64_t class_of(const struct kernel_state *job, int64_t at)
 static int64_t choose(const struct kernel_state *job, int64_t n, bool positive, int64_t from,
                       int64_t limit, int thread)
 {
-    struct nms_room r =
-        nms_room_at(job->memory + (size_t)thread * job->thread_bytes, job->s.places, 0);
+    struct nms_scratch r =
+        nms_scratch_at(job->memory + (size_t)thread * job->thread_bytes, job->s.places, 0);
     int64_t count = 0, first = n * job->s.places, known = -1;
     uint32_t word[4];
     for (int64_t p = 0; p < job->s.places; p++) {

@@ -55,10 +55,10 @@ static float line_max(const float *x, int64_t n)
     return vf_max_of(vf_max(vf_max(m0, m1), vf_max(m2, m3)));
 }
 
-/* y = e^(x - most) unless y is NULL; returns the sum. */
-SIMD_INLINE float piece_exp(const float *x, float *y, int64_t n, float most)
+/* y = e^(x - largest) unless y is NULL; returns the sum. */
+SIMD_INLINE float piece_exp(const float *x, float *y, int64_t n, float largest)
 {
-    vf shift = vf_set1(most), s0 = vf_zero(), s1 = vf_zero();
+    vf shift = vf_set1(largest), s0 = vf_zero(), s1 = vf_zero();
     int64_t i = 0;
     for (; i + 2 * VL <= n; i += 2 * VL) {
         vf e0 = vf_exp_fast(vf_sub(vf_load(x + i), shift));
@@ -81,11 +81,11 @@ SIMD_INLINE float piece_exp(const float *x, float *y, int64_t n, float most)
 }
 
 /* By pieces: the error of one running sum over a whole vocabulary is seen in the results. */
-SIMD_INLINE float line_exp(const float *x, float *y, int64_t n, float most)
+SIMD_INLINE float line_exp(const float *x, float *y, int64_t n, float largest)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i += PIECE)
-        sum += (double)piece_exp(x + i, y ? y + i : NULL, n - i < PIECE ? n - i : PIECE, most);
+        sum += (double)piece_exp(x + i, y ? y + i : NULL, n - i < PIECE ? n - i : PIECE, largest);
     return (float)sum;
 }
 
@@ -110,8 +110,8 @@ static void softmax_line(const float *x, float *y, int64_t n)
 
 static void log_softmax_line(const float *x, float *y, int64_t n)
 {
-    float most = line_max(x, n), sum = line_exp(x, NULL, n, most);
-    line_affine(x, y, n, 1.0f, -(most + logf(sum)));
+    float largest = line_max(x, n), sum = line_exp(x, NULL, n, largest);
+    line_affine(x, y, n, 1.0f, -(largest + logf(sum)));
 }
 
 static void run_tile(void *context, int64_t tile, int thread)

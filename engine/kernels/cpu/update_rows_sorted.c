@@ -21,7 +21,7 @@ enum {
     DIGITS = 1 << DIGIT_BITS,
     TILE = 256, /* sorted indices; a row belongs to the tile that its first index is in */
     PIECE = 64, /* terms of a sum before it joins the total */
-    MOST = 128 / VL > 8 ? 8 : 128 / VL /* vectors that are summed at a time */
+    VECTORS_MAX = 128 / VL > 8 ? 8 : 128 / VL /* vectors that are summed at a time */
 };
 
 struct entry {
@@ -167,24 +167,24 @@ SIMD_INLINE const float *source_row(const struct kernel_state *job, int32_t sour
     return r->dy + (source - r->first) * job->inner;
 }
 
-/* The sum over a run of entries of at most MOST vectors of columns. */
+/* The sum over a run of entries of at most VECTORS_MAX vectors of columns. */
 SIMD_INLINE void sum_columns(const struct kernel_state *job, const struct entry *run, int64_t count,
                              int64_t column, vf *total)
 {
     int64_t width = job->inner - column;
-    vf sum[MOST];
-    for (int v = 0; v < MOST; v++)
+    vf sum[VECTORS_MAX];
+    for (int v = 0; v < VECTORS_MAX; v++)
         total[v] = vf_zero();
     for (int64_t first = 0; first < count; first += PIECE) {
         int64_t last = first + PIECE < count ? first + PIECE : count;
-        for (int v = 0; v < MOST; v++)
+        for (int v = 0; v < VECTORS_MAX; v++)
             sum[v] = vf_zero();
         for (int64_t e = first; e < last; e++) {
             const float *dy = source_row(job, run[e].source) + column;
-            for (int v = 0; v < MOST && v * VL < width; v++)
+            for (int v = 0; v < VECTORS_MAX && v * VL < width; v++)
                 sum[v] = vf_add(sum[v], vf_load_m(dy + v * VL, vm_first(width - v * VL)));
         }
-        for (int v = 0; v < MOST && v * VL < width; v++)
+        for (int v = 0; v < VECTORS_MAX && v * VL < width; v++)
             total[v] = vf_add(total[v], sum[v]);
     }
 }
@@ -206,11 +206,11 @@ SIMD_INLINE void update_vector(const struct kernel_state *job, int64_t at, vm la
 
 static void update_row(const struct kernel_state *job, const struct entry *run, int64_t count)
 {
-    for (int64_t column = 0; column < job->inner; column += MOST * VL) {
-        vf total[MOST];
+    for (int64_t column = 0; column < job->inner; column += VECTORS_MAX * VL) {
+        vf total[VECTORS_MAX];
         int64_t width = job->inner - column;
         sum_columns(job, run, count, column, total);
-        for (int v = 0; v < MOST && v * VL < width; v++)
+        for (int v = 0; v < VECTORS_MAX && v * VL < width; v++)
             update_vector(job, run->row * job->inner + column + v * VL, vm_first(width - v * VL),
                           total[v]);
     }

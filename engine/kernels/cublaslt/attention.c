@@ -155,9 +155,9 @@ static void describe(const struct kernel_state *s, char *text, size_t size)
 
 static size_t workspace(const struct kernel_state *s)
 {
-    size_t most = s->scores.workspace;
-    most = s->values.workspace > most ? s->values.workspace : most;
-    return s->scores_bytes + most;
+    size_t largest = s->scores.workspace;
+    largest = s->values.workspace > largest ? s->values.workspace : largest;
+    return s->scores_bytes + largest;
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *s, size_t *packed,

@@ -17,7 +17,7 @@ template <int columns> struct attention_memory {
 };
 
 template <int columns> struct running {
-    float most, sum, y[columns];
+    float largest, sum, y[columns];
 };
 
 /* Sum or maximum over the eight threads of a query. */
@@ -38,10 +38,10 @@ static __device__ __forceinline__ float team_sum(float x)
 /* Rows beyond the end are zeros. to: row r is at to + r pitch. */
 template <class element>
 static __device__ __forceinline__ void load_rows(float *to, unsigned pitch, const element *from,
-                                                 int64_t row, unsigned rows, unsigned most,
+                                                 int64_t row, unsigned rows, unsigned limit,
                                                  unsigned size)
 {
-    for (unsigned t = threadIdx.x; t < most * size; t += BLOCK) {
+    for (unsigned t = threadIdx.x; t < limit * size; t += BLOCK) {
         unsigned r = t / size, d = t - r * size;
         to[r * pitch + d] = r < rows ? to_float(from[r * row + d]) : 0.0f;
     }
@@ -70,9 +70,9 @@ static __device__ __forceinline__ void take_step(struct attention_memory<columns
                                                  const float *s, struct running<columns> &r)
 {
     unsigned query = threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
-    float most = fmaxf(r.most, team_max(fmaxf(s[0], s[1])));
-    float shift = most == -INFINITY ? 0.0f : most; /* all keys so far are masked out */
-    float shrink = expf(r.most - shift), sum = 0;
+    float largest = fmaxf(r.largest, team_max(fmaxf(s[0], s[1])));
+    float shift = largest == -INFINITY ? 0.0f : largest; /* all keys so far are masked out */
+    float shrink = expf(r.largest - shift), sum = 0;
 #pragma unroll
     for (int i = 0; i < EACH_KEYS; i++) {
         float p = expf(s[i] - shift);
@@ -81,7 +81,7 @@ static __device__ __forceinline__ void take_step(struct attention_memory<columns
     }
     __syncwarp(); /* a query's threads are in one warp */
     r.sum = r.sum * shrink + team_sum(sum);
-    r.most = most;
+    r.largest = largest;
 #pragma unroll
     for (int c = 0; c < columns; c++) {
         float y = r.y[c] * shrink;
@@ -148,16 +148,16 @@ __global__ void __launch_bounds__(BLOCK)
         unsigned plane = divide(row, r.queries), query = row - plane * r.queries.d;
         unsigned batch = divide(plane, r.heads), head = plane - batch * r.heads.d;
         const float *mask = s.mask;
-        float *x = s.x + (size_t)row * keys, most = -INFINITY, sum = 0;
+        float *x = s.x + (size_t)row * keys, largest = -INFINITY, sum = 0;
         if (mask)
             mask += batch * s.mask_at[0] + head * s.mask_at[1] + query * s.mask_at[2];
         for (unsigned k = lane; k < keys; k += WARP) {
             x[k] += mask ? mask[k * s.mask_at[3]] : 0.0f;
-            most = fmaxf(most, x[k]);
+            largest = fmaxf(largest, x[k]);
         }
-        most = warp_max(most);
+        largest = warp_max(largest);
         for (unsigned k = lane; k < keys; k += WARP)
-            sum += x[k] = expf(x[k] - most);
+            sum += x[k] = expf(x[k] - largest);
         sum = warp_sum(sum);
         for (unsigned k = lane; k < keys; k += WARP)
             x[k] /= sum;

@@ -132,7 +132,7 @@ template <class element> static __device__ __forceinline__ unsigned pair_of(floa
 /* Of the warp's queries l / 4 and l / 4 + 8: what has been seen so far. A sum is the lane's own
  * until the end. */
 template <unsigned columns> struct running {
-    float most[2], sum[2], y[columns / MMA_COLUMNS][4];
+    float largest[2], sum[2], y[columns / MMA_COLUMNS][4];
 };
 
 template <class element, unsigned columns>
@@ -198,25 +198,26 @@ static __device__ __forceinline__ void take_scores(float (&s)[tiles][4], struct 
 {
 #pragma unroll
     for (int row = 0; row < 2; row++) {
-        float most = r.most[row], sum = 0;
+        float largest = r.largest[row], sum = 0;
 #pragma unroll
         for (unsigned j = 0; j < tiles; j++)
-            most = fmaxf(most, fmaxf(s[j][2 * row], s[j][2 * row + 1]));
+            largest = fmaxf(largest, fmaxf(s[j][2 * row], s[j][2 * row + 1]));
         for (int with = 1; with < 4; with *= 2) /* the four lanes of a query */
-            most = fmaxf(most, __shfl_xor_sync(all_lanes, most, with));
-        float shift = most == -INFINITY ? 0.0f : most; /* all keys so far are masked out */
-        shrink[row] = expf(r.most[row] - shift);
+            largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, with));
+        float shift = largest == -INFINITY ? 0.0f : largest; /* all keys so far are masked out */
+        shrink[row] = expf(r.largest[row] - shift);
 #pragma unroll
         for (unsigned j = 0; j < tiles; j++)
 #pragma unroll
             for (int e = 2 * row; e < 2 * row + 2; e++)
                 sum += s[j][e] = expf(s[j][e] - shift);
-        r.most[row] = most;
+        r.largest[row] = largest;
         r.sum[row] = r.sum[row] * shrink[row] + sum;
     }
 }
 
-/* The left factor of a step over the values: its keys in the order that the file's head tells. */
+/* The left factor of a step over the values: its keys in the order that the head of this file
+ * describes. */
 template <class element, unsigned tiles>
 static __device__ __forceinline__ void take_left(const float (&s)[tiles][4], unsigned step,
                                                  unsigned (&left)[4])
@@ -354,7 +355,7 @@ __global__ void __launch_bounds__(WARPS_MOST *WARP, 1)
     }
     struct running<columns> r = {
     };
-    r.most[0] = r.most[1] = -INFINITY;
+    r.largest[0] = r.largest[1] = -INFINITY;
     fill<element, columns>(k, v, 0, stages[0]);
     copies_end_group();
     load_queries<element, columns>(a, h.q, query, q);

@@ -15,11 +15,11 @@ struct cast {
 };
 
 /* [least, end) is what the type holds. */
-static __device__ __forceinline__ int64_t bounded(float x, float least, float end, int64_t most)
+static __device__ __forceinline__ int64_t bounded(float x, float least, float end, int64_t largest)
 {
     if (x != x)
         return 0;
-    return x >= end ? most : (int64_t)(x < least ? least : x);
+    return x >= end ? largest : (int64_t)(x < least ? least : x);
 }
 
 static __device__ __forceinline__ int64_t from_float(float x, int to)

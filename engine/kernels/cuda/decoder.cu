@@ -154,14 +154,14 @@ __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ 
     unsigned row = blockIdx.x, sentence = row / k.beams.beam;
     int64_t given = index_at(k.in[DECODER_LENGTHS], k.wide_lengths, sentence);
     unsigned length = given < 1 ? 1 : given > k.source ? k.source : (unsigned)given;
-    float *weights = k.weights + (size_t)row * k.source, most = -INFINITY, sum = 0;
+    float *weights = k.weights + (size_t)row * k.source, largest = -INFINITY, sum = 0;
     add_query(k, row);
     score_words<element>(k, row, length, weights);
     for (unsigned t = threadIdx.x; t < length; t += BLOCK)
-        most = fmaxf(most, weights[t]);
-    most = block_max(most, part);
+        largest = fmaxf(largest, weights[t]);
+    largest = block_max(largest, part);
     for (unsigned t = threadIdx.x; t < length; t += BLOCK) {
-        weights[t] = expf(weights[t] - most);
+        weights[t] = expf(weights[t] - largest);
         sum += weights[t];
     }
     sum = block_sum(sum, part);

@@ -14,11 +14,11 @@ struct detection {
     int64_t *row_counts;           /* may be NULL */
     float4 *boxes;                 /* x1, y1, x2, y2 */
     const unsigned *kept, *counts; /* top_k priors per line; how many are kept */
-    const rank_key *best;          /* of each image, best_room apart: places in kept_scores */
+    const rank_key *best;          /* of each image, best_capacity apart: places in kept_scores */
     const unsigned *best_counts;
     float *kept_scores; /* the same; below every threshold where there is none */
     unsigned images, count, classes, labels, top_k, keep; /* count: priors */
-    unsigned best_room;
+    unsigned best_capacity;
     float least, iou, variance_xy, variance_size;
 };
 
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(BLOCK) detection_rows(const __grid_constant__ 
 {
     KERNEL_BEGIN();
     unsigned image = blockIdx.x, found = k.best_counts[image];
-    const rank_key *best = k.best + (size_t)image * k.best_room;
+    const rank_key *best = k.best + (size_t)image * k.best_capacity;
     float *rows = k.rows + (size_t)image * k.keep * COLUMNS;
     for (unsigned i = threadIdx.x; i < found; i += BLOCK)
         write_row(k, image, (unsigned)best[i], rows + i * COLUMNS);
@@ -124,7 +124,7 @@ static void plan_steps(const struct kernel_query *q, const struct detection *k, 
     lines->lists = s->lines.lines = k->images * k->labels;
     lines->inner = s->lines.lines_each = k->labels;
     lines->outer_step = k->count * k->classes;
-    lines->k = s->lines.count = s->lines.most = k->top_k;
+    lines->k = s->lines.count = s->lines.limit = k->top_k;
     s->lines.boxes_each = k->count;
     s->lines.iou = k->iou;
     rank_plan(lines, q);
@@ -201,7 +201,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     LAUNCH(detection_kept, state->kept, cuda_size(BLOCK), 0, &k, args);
     rank_launch(&s.images, args);
     k.best = s.images.keys;
-    k.best_room = s.images.room;
+    k.best_capacity = s.images.capacity;
     k.best_counts = s.images.lengths;
     LAUNCH(detection_rows, cuda_size(k.images), cuda_size(BLOCK), 0, &k, args);
 }

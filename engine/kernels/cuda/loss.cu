@@ -21,13 +21,13 @@ struct loss {
 static __device__ __forceinline__ float line_log_sum(const struct loss &k, const float *x,
                                                      unsigned lane)
 {
-    float most = -INFINITY, sum = 0;
+    float largest = -INFINITY, sum = 0;
     for (unsigned i = lane; i < k.classes; i += WARP)
-        most = fmaxf(most, x[(size_t)i * k.by_inner.d]);
-    most = warp_max(most);
+        largest = fmaxf(largest, x[(size_t)i * k.by_inner.d]);
+    largest = warp_max(largest);
     for (unsigned i = lane; i < k.classes; i += WARP)
-        sum += expf(x[(size_t)i * k.by_inner.d] - most);
-    return most + logf(warp_sum(sum));
+        sum += expf(x[(size_t)i * k.by_inner.d] - largest);
+    return largest + logf(warp_sum(sum));
 }
 
 __global__ void __launch_bounds__(BLOCK) loss_lines(const __grid_constant__ struct loss k)

@@ -5,15 +5,15 @@
  * after the other. */
 #include "engine/kernels/cuda/lib/suppress.h"
 
-enum { BOXES, SCORES, MOST, IOU, LEAST_SCORE };
+enum { BOXES, SCORES, LIMIT, IOU, LEAST_SCORE };
 
 struct nms {
     const float *boxes;
     int64_t *y, *found; /* may be NULL */
     float4 *corners;
     const unsigned *kept, *counts;
-    unsigned lines, classes, count, most_max, rows; /* count: boxes of an image */
-    unsigned all;                                   /* of all images */
+    unsigned lines, classes, count, limit_max, rows; /* count: boxes of an image */
+    unsigned all;                                    /* of all images */
     bool center;
 };
 
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(BLOCK) nms_rows(const __grid_constant__ struct
         int64_t *row = k.y + (size_t)(before + i) * 3;
         row[0] = line / k.classes;
         row[1] = line % k.classes;
-        row[2] = k.kept[(size_t)line * k.most_max + i];
+        row[2] = k.kept[(size_t)line * k.limit_max + i];
     }
     unsigned step = gridDim.x * each, end = k.rows * 3;
     for (unsigned i = all * 3 + line * each + t; k.y && i < end; i += step)
@@ -79,7 +79,7 @@ static enum status check(const struct kernel_query *q, struct error *why)
     TRY(plain_supported(q, why));
     if (q->in[BOXES].dtype != DTYPE_F32 || q->in[SCORES].dtype != DTYPE_F32)
         return REFUSE(why, "only f32");
-    if (has_number(q, MOST) && q->in[MOST].dtype != DTYPE_I64)
+    if (has_number(q, LIMIT) && q->in[LIMIT].dtype != DTYPE_I64)
         return REFUSE(why, "the limit of boxes is not i64");
     if (!output_wanted(q, 0))
         return REFUSE(why, "output 0 is not wanted");
@@ -96,7 +96,7 @@ static void read_query(const struct kernel_query *q, struct nms *k, struct suppr
     k->count = (unsigned)scores[2];
     k->all = (unsigned)(scores[0] * scores[2]);
     k->rows = (unsigned)q->out[0].shape.dim[0];
-    k->most_max = k->rows / k->lines;
+    k->limit_max = k->rows / k->lines;
     k->center = cuda_host->node_int(q->node, "center_point_box", 0) != 0;
     s->ranked.first = {NULL, DTYPE_F32, 1, k->count, true, false, has_number(q, LEAST_SCORE), 0.0f};
     s->ranked.lists = s->lines = k->lines;
@@ -104,7 +104,7 @@ static void read_query(const struct kernel_query *q, struct nms *k, struct suppr
     s->ranked.outer_step = s->ranked.k = k->count;
     s->count = s->boxes_each = k->count;
     s->lines_each = k->classes;
-    s->most = k->most_max;
+    s->limit = k->limit_max;
     rank_plan(&s->ranked, q);
     suppress_plan(s);
 }
@@ -129,7 +129,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     read_query(q, &s->k, &s->s);
     s->workspace = lay_out(&s->k, &s->s, NULL);
     s->wanted = outputs_wanted(q);
-    for (int i = MOST; i <= LEAST_SCORE; i++)
+    for (int i = LIMIT; i <= LEAST_SCORE; i++)
         s->numbers |= (unsigned)has_number(q, i) << i;
     int64_t numbers = (int64_t)s->k.rows * 3 + 1; /* and how many rows were found */
     s->parts = (unsigned)div_up(grid_for(q, numbers).x, s->k.lines);
@@ -152,7 +152,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     k.found = (int64_t *)output_of(args, state->wanted, 1);
     s.ranked.first.x = args->in[SCORES];
     s.ranked.least = (const float *)input_of(args, state->numbers, LEAST_SCORE);
-    s.wanted = (const int64_t *)input_of(args, state->numbers, MOST);
+    s.wanted = (const int64_t *)input_of(args, state->numbers, LIMIT);
     s.iou_at = (const float *)input_of(args, state->numbers, IOU);
     LAUNCH(nms_corners, state->corners, cuda_size(BLOCK), 0, &k, args);
     rank_launch(&s.ranked, args);

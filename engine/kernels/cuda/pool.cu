@@ -51,8 +51,8 @@ static __device__ __forceinline__ struct span span_of(const struct pool_window &
     struct span s = {0, p.kernel[d], out * p.stride[d] - p.pad[d], 0};
     if (s.at < 0)
         s.first = (-s.at + step - 1) / step;
-    int room = p.in[d] - s.at, padded = (p.end[d] - s.at + step - 1) / step;
-    s.last = min(s.last, room <= 0 ? 0 : (room + step - 1) / step);
+    int left = p.in[d] - s.at, padded = (p.end[d] - s.at + step - 1) / step;
+    s.last = min(s.last, left <= 0 ? 0 : (left + step - 1) / step);
     s.last = max(s.last, s.first);
     s.padded = min(p.kernel[d], padded);
     return s;

@@ -471,11 +471,11 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     r.x = args->in[0];
     r.y = args->out[0];
     if (r.fold == FOLD_EXP) {
-        struct reduction most = r;
-        most.fold = FOLD_MAX;
+        struct reduction largest = r;
+        largest.fold = FOLD_MAX;
         r.shift = parts;
         parts += padded_bytes(state->results, sizeof(float)) / sizeof(float);
-        launch_round(state, most, parts, (float *)args->workspace, args);
+        launch_round(state, largest, parts, (float *)args->workspace, args);
     }
     launch_round(state, r, parts, NULL, args);
 }

@@ -77,7 +77,7 @@ static __device__ __forceinline__ float
 bin_value(const struct roi_align &k, const struct plane<element> &p, const struct side &down,
           const struct side &across)
 {
-    float sum = 0, most = -INFINITY;
+    float sum = 0, largest = -INFINITY;
     int samples = down.grid > 0 && across.grid > 0 ? down.grid * across.grid : 0;
     for (int i = 0; samples && i < down.grid; i++) {
         struct pair y = pair_at(down, i);
@@ -85,12 +85,12 @@ bin_value(const struct roi_align &k, const struct plane<element> &p, const struc
             struct pair x = pair_at(across, j);
             float value = y.inside && x.inside ? sample(p, y, x, k.max) : 0.0f;
             sum += value;
-            most = fmaxf(most, value);
+            largest = fmaxf(largest, value);
         }
     }
     if (!samples)
         return 0;
-    return k.max ? most : sum / (float)samples;
+    return k.max ? largest : sum / (float)samples;
 }
 
 struct place {

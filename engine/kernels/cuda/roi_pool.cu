@@ -65,11 +65,11 @@ __global__ void __launch_bounds__(BLOCK) roi_pool_bins(const __grid_constant__ s
         bool empty = !exists || x.begin >= x.end || y.begin >= y.end;
         size_t plane = (size_t)(exists ? (unsigned)image : 0) * k.channels.d + channel;
         const element *at = (const element *)k.x + plane * (size_t)k.height * k.width;
-        float most = empty ? 0 : -INFINITY;
+        float largest = empty ? 0 : -INFINITY;
         for (int i = y.begin; !empty && i < y.end; i++)
             for (int j = x.begin; j < x.end; j++)
-                most = fmaxf(most, float_at(at + i * k.width + j));
-        float_put((element *)k.y + e, most);
+                largest = fmaxf(largest, float_at(at + i * k.width + j));
+        float_put((element *)k.y + e, largest);
     }
 }
 

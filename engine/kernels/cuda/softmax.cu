@@ -34,42 +34,42 @@ struct softmax {
 /* ---- maximum and sum of exponentials less it ---- */
 
 struct pair {
-    float most, sum;
+    float largest, sum;
 };
 
 /* What is taken off before an exponential: nothing has been seen yet where it is -inf. */
-static __device__ __forceinline__ float base_of(float most)
+static __device__ __forceinline__ float base_of(float largest)
 {
-    return most == -INFINITY ? 0 : most;
+    return largest == -INFINITY ? 0 : largest;
 }
 
 static __device__ __forceinline__ struct pair pair_join(const struct pair &a, const struct pair &b)
 {
-    float most = fmaxf(a.most, b.most), base = base_of(most);
-    return {most, a.sum * expf(a.most - base) + b.sum * expf(b.most - base)};
+    float largest = fmaxf(a.largest, b.largest), base = base_of(largest);
+    return {largest, a.sum * expf(a.largest - base) + b.sum * expf(b.largest - base)};
 }
 
 /* n values that stand `step` apart. */
 template <int n, int step>
 static __device__ __forceinline__ void pair_add(struct pair &p, const float *v)
 {
-    float most = p.most, sum = 0;
+    float largest = p.largest, sum = 0;
 #pragma unroll
     for (int i = 0; i < n; i++)
-        most = fmaxf(most, v[i * step]);
-    float base = base_of(most);
+        largest = fmaxf(largest, v[i * step]);
+    float base = base_of(largest);
 #pragma unroll
     for (int i = 0; i < n; i++)
         sum += expf(v[i * step] - base);
-    p.sum = p.sum * expf(p.most - base) + sum;
-    p.most = most;
+    p.sum = p.sum * expf(p.largest - base) + sum;
+    p.largest = largest;
 }
 
 static __device__ __forceinline__ struct pair pair_of_team(const struct line_team &t,
                                                            const struct pair &p)
 {
-    float most = team_max(t, p.most);
-    return {most, team_sum(t, p.sum * expf(p.most - base_of(most)))};
+    float largest = team_max(t, p.largest);
+    return {largest, team_sum(t, p.sum * expf(p.largest - base_of(largest)))};
 }
 
 static __device__ __forceinline__ struct pair part_at(const struct softmax &k, unsigned line,
@@ -83,7 +83,7 @@ static __device__ __forceinline__ void part_put(const struct softmax &k, unsigne
                                                 unsigned split, const struct pair &p)
 {
     float *at = k.parts + 2 * (size_t)(line * k.splits.d + split);
-    at[0] = p.most;
+    at[0] = p.largest;
     at[1] = p.sum;
 }
 
@@ -95,7 +95,8 @@ static __device__ __forceinline__ void results_of(bool log, struct group<width> 
 #pragma unroll
     for (int e = 0; e < width; e++) {
         const struct pair &own = p[one ? 0 : e];
-        v.v[e] = log ? v.v[e] - (own.most + logf(own.sum)) : expf(v.v[e] - own.most) / own.sum;
+        v.v[e] =
+            log ? v.v[e] - (own.largest + logf(own.sum)) : expf(v.v[e] - own.largest) / own.sum;
     }
 }
 
@@ -145,18 +146,18 @@ template <int width, int kept>
 static __device__ __forceinline__ void results_kept(const struct softmax &k,
                                                     const struct line_team &t, float *v)
 {
-    float most = -INFINITY, sum = 0;
+    float largest = -INFINITY, sum = 0;
 #pragma unroll
     for (int i = 0; i < kept; i++)
-        most = fmaxf(most, v[i]);
-    most = team_max(t, most);
+        largest = fmaxf(largest, v[i]);
+    largest = team_max(t, largest);
 #pragma unroll
     for (int p = 0; p < kept / width; p++) {
         if (p * k.lanes >= k.size)
             continue;
 #pragma unroll
         for (int e = 0; e < width; e++) {
-            float of = v[p * width + e] - most, power = expf(of);
+            float of = v[p * width + e] - largest, power = expf(of);
             sum += power;
             v[p * width + e] = k.log ? of : power;
         }
@@ -247,10 +248,10 @@ template <int width>
 static __device__ __forceinline__ void join_rows(unsigned lanes, struct pair *p, float *memory)
 {
     unsigned row = threadIdx.x / lanes, column = threadIdx.x % lanes;
-    float *most = memory, *sum = memory + BLOCK * width;
+    float *largest = memory, *sum = memory + BLOCK * width;
 #pragma unroll
     for (int e = 0; e < width; e++) {
-        most[e * BLOCK + threadIdx.x] = p[e].most;
+        largest[e * BLOCK + threadIdx.x] = p[e].largest;
         sum[e * BLOCK + threadIdx.x] = p[e].sum;
     }
     for (unsigned half = BLOCK / lanes / 2; half > 0; half /= 2) {
@@ -258,15 +259,15 @@ static __device__ __forceinline__ void join_rows(unsigned lanes, struct pair *p,
 #pragma unroll
         for (int e = 0; row < half && e < width; e++) {
             unsigned own = e * BLOCK + threadIdx.x, with = own + half * lanes;
-            p[e] = pair_join(p[e], {most[with], sum[with]});
-            most[own] = p[e].most;
+            p[e] = pair_join(p[e], {largest[with], sum[with]});
+            largest[own] = p[e].largest;
             sum[own] = p[e].sum;
         }
     }
     __syncthreads();
 #pragma unroll
     for (int e = 0; e < width; e++)
-        p[e] = {most[e * BLOCK + column], sum[e * BLOCK + column]};
+        p[e] = {largest[e * BLOCK + column], sum[e * BLOCK + column]};
     __syncthreads();
 }
 

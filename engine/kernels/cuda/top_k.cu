@@ -8,8 +8,8 @@ struct top_k {
     struct candidates from; /* of line 0 */
     void *value;            /* NULL: not wanted */
     int64_t *place;         /* the same */
-    rank_key *keys;         /* room for each block's keys; NULL: shared memory is enough */
-    unsigned lines, inner, k, room;
+    rank_key *keys;         /* capacity for each block's keys; NULL: shared memory is enough */
+    unsigned lines, inner, k, capacity;
 };
 
 static __device__ __forceinline__ struct candidates line_of(const struct top_k &t, unsigned line)
@@ -37,9 +37,9 @@ __global__ void __launch_bounds__(RANK_THREADS) top_k_lines(const __grid_constan
     KERNEL_BEGIN();
     __shared__ rank_key few[RANK_SHARED];
     __shared__ struct rank_memory memory;
-    rank_key *keys = t.keys ? t.keys + (size_t)blockIdx.x * t.room : few;
+    rank_key *keys = t.keys ? t.keys + (size_t)blockIdx.x * t.capacity : few;
     for (unsigned line = blockIdx.x; line < t.lines; line += gridDim.x) {
-        unsigned found = rank_best(line_of(t, line), t.k, keys, t.room, &memory);
+        unsigned found = rank_best(line_of(t, line), t.k, keys, t.capacity, &memory);
         for (unsigned i = threadIdx.x; i < found; i += blockDim.x)
             write_best(t, line, i, keys[i]);
         __syncthreads();
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(BLOCK) top_k_write(const __grid_constant__ str
 {
     KERNEL_BEGIN();
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < t.k; i += gridDim.x * BLOCK)
-        write_best(t, blockIdx.y, i, t.keys[(size_t)blockIdx.y * t.room + i]);
+        write_best(t, blockIdx.y, i, t.keys[(size_t)blockIdx.y * t.capacity + i]);
 }
 
 /* ---- hooks ---- */
@@ -80,7 +80,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     t->from.largest = cuda_host->node_int(q->node, "largest", 1) != 0;
     t->lines = (unsigned)(axis.outer * axis.inner);
     t->k = (unsigned)q->out[!output_wanted(q, 0)].shape.dim[along];
-    t->room = power_of_two_from(t->k);
+    t->capacity = power_of_two_from(t->k);
     r->first = t->from;
     r->lists = t->lines;
     r->inner = t->inner;
@@ -100,7 +100,7 @@ static size_t workspace(const struct kernel_state *state)
     struct rank_lists r = state->r;
     if (r.parts)
         return rank_lay_out(&r, NULL);
-    return t->room <= RANK_SHARED ? 0 : (size_t)state->grid.x * t->room * sizeof(rank_key);
+    return t->capacity <= RANK_SHARED ? 0 : (size_t)state->grid.x * t->capacity * sizeof(rank_key);
 }
 
 static void launch_spread(const struct kernel_state *s, struct top_k *t,
@@ -111,7 +111,7 @@ static void launch_spread(const struct kernel_state *s, struct top_k *t,
     r.first.x = args->in[0];
     rank_launch(&r, args);
     t->keys = r.keys;
-    t->room = r.room;
+    t->capacity = r.capacity;
     LAUNCH(top_k_write, s->grid, cuda_size(BLOCK), 0, t, args);
 }
 
@@ -121,7 +121,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     t.from.x = args->in[0];
     t.value = output_of(args, state->wanted, 0);
     t.place = (int64_t *)output_of(args, state->wanted, 1);
-    t.keys = t.room <= RANK_SHARED ? NULL : (rank_key *)args->workspace;
+    t.keys = t.capacity <= RANK_SHARED ? NULL : (rank_key *)args->workspace;
     if (state->r.parts)
         launch_spread(state, &t, args);
     else

@@ -64,15 +64,15 @@ static void softmax(struct opgraph *g, cudnn_desc x, const struct tensor *scores
     rows.stride[0] = rows.dim[1] * rows.dim[2];
     rows.stride[1] = rows.dim[2];
     rows.stride[2] = rows.stride[3] = 1;
-    cudnn_desc most = opgraph_between(g, &rows), sum = opgraph_between(g, &rows);
+    cudnn_desc largest = opgraph_between(g, &rows), sum = opgraph_between(g, &rows);
     cudnn_desc lower = opgraph_between(g, scores), power = opgraph_between(g, scores);
-    opgraph_reduce(g, CUDNN_REDUCE_TENSOR_MAX, x, most);
-    opgraph_binary(g, CUDNN_POINTWISE_SUB, x, most, lower);
+    opgraph_reduce(g, CUDNN_REDUCE_TENSOR_MAX, x, largest);
+    opgraph_binary(g, CUDNN_POINTWISE_SUB, x, largest, lower);
     opgraph_unary(g, CUDNN_POINTWISE_EXP, lower, power);
     opgraph_reduce(g, CUDNN_REDUCE_TENSOR_ADD, power, sum);
     cudnn_desc logarithm = opgraph_between(g, &rows);
     opgraph_unary(g, CUDNN_POINTWISE_LOG, sum, logarithm);
-    opgraph_binary(g, CUDNN_POINTWISE_ADD, most, logarithm, opgraph_between(g, &rows));
+    opgraph_binary(g, CUDNN_POINTWISE_ADD, largest, logarithm, opgraph_between(g, &rows));
     opgraph_binary(g, CUDNN_POINTWISE_DIV, power, sum, y);
 }
 

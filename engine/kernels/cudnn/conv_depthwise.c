@@ -65,10 +65,10 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     TRY(work_plan(build_product, q, variant, &pair->product, why));
     TRY(work_plan(build_posts, q, 0, &pair->posts, why));
     size_t product = work_workspace(&pair->product), posts = work_workspace(&pair->posts);
-    size_t most = product > posts ? product : posts;
+    size_t largest = product > posts ? product : posts;
     size_t element = q->out[0].dtype == DTYPE_F32 ? sizeof(float) : sizeof(uint16_t);
     pair->inputs = q->in_count;
-    pair->middle = (most + ALIGN_DEVICE - 1) / ALIGN_DEVICE * ALIGN_DEVICE;
+    pair->middle = (largest + ALIGN_DEVICE - 1) / ALIGN_DEVICE * ALIGN_DEVICE;
     pair->workspace = pair->middle + (size_t)shape_count(&q->out[0].shape) * element;
     return STATUS_OK;
 }

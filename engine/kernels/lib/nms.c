@@ -3,11 +3,11 @@
 
 enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, PASSES = 3 };
 
-struct nms_room nms_room_at(char *memory, int64_t candidates, int64_t kept)
+struct nms_scratch nms_scratch_at(char *memory, int64_t candidates, int64_t kept)
 {
     size_t list = nms_padded(candidates, sizeof(int32_t));
     size_t corner = nms_padded(kept + VL, sizeof(float));
-    struct nms_room r;
+    struct nms_scratch r;
     for (int k = 0; k < 2; k++, memory += 2 * list) {
         r.key[k] = (uint32_t *)(void *)memory;
         r.place[k] = (int32_t *)(void *)(memory + list);
@@ -18,7 +18,7 @@ struct nms_room nms_room_at(char *memory, int64_t candidates, int64_t kept)
     return r;
 }
 
-const int32_t *nms_sort(struct nms_room *r, int64_t count)
+const int32_t *nms_sort(struct nms_scratch *r, int64_t count)
 {
     int from = 0;
     for (int pass = 0; pass < PASSES; pass++, from ^= 1) {
@@ -41,7 +41,7 @@ const int32_t *nms_sort(struct nms_room *r, int64_t count)
 }
 
 /* both / all > iou, written both - iou all > 0. */
-static bool is_covered(const struct nms_room *r, int64_t kept, const float box[4], float area,
+static bool is_covered(const struct nms_scratch *r, int64_t kept, const float box[4], float area,
                        float iou)
 {
     vf worst = vf_set1(-1.0f), zero = vf_zero();
@@ -61,7 +61,7 @@ static bool is_covered(const struct nms_room *r, int64_t kept, const float box[4
     return vf_max_of(worst) > 0;
 }
 
-bool nms_try(struct nms_room *r, int64_t kept, const float box[4], float iou)
+bool nms_try(struct nms_scratch *r, int64_t kept, const float box[4], float iou)
 {
     float area = (box[2] - box[0]) * (box[3] - box[1]);
     if (is_covered(r, kept, box, area, iou))

@@ -10,7 +10,7 @@
 
 #include "engine/kernels/lib/simd.h"
 
-struct nms_room {
+struct nms_scratch {
     uint32_t *key[2];
     int32_t *place[2];
     float *side[4], *area; /* of kept boxes: corners low, low, high, high */
@@ -22,7 +22,7 @@ SIMD_INLINE size_t nms_padded(int64_t count, size_t size)
 }
 
 /* Room for so many candidates and kept boxes. */
-SIMD_INLINE size_t nms_room_bytes(int64_t candidates, int64_t kept)
+SIMD_INLINE size_t nms_scratch_bytes(int64_t candidates, int64_t kept)
 {
     return 4 * nms_padded(candidates, sizeof(int32_t)) + 5 * nms_padded(kept + VL, sizeof(float));
 }
@@ -36,16 +36,16 @@ SIMD_INLINE uint32_t nms_key(float score)
     return bits & 0x80000000u ? bits : ~bits & 0x7fffffffu;
 }
 
-#define nms_room_at SIMD_FN(nms_room_at)
-struct nms_room nms_room_at(char *memory, int64_t candidates, int64_t kept);
+#define nms_scratch_at SIMD_FN(nms_scratch_at)
+struct nms_scratch nms_scratch_at(char *memory, int64_t candidates, int64_t kept);
 
 /* Candidates are in key[0] and place[0]. Returns the places, best first, equal ones in order. */
 #define nms_sort SIMD_FN(nms_sort)
-const int32_t *nms_sort(struct nms_room *room, int64_t count);
+const int32_t *nms_sort(struct nms_scratch *scratch, int64_t count);
 
 /* Keeps the box as number `kept` and returns true, unless it overlaps one kept before by more than
  * the threshold (intersection over union). */
 #define nms_try SIMD_FN(nms_try)
-bool nms_try(struct nms_room *room, int64_t kept, const float box[4], float iou);
+bool nms_try(struct nms_scratch *scratch, int64_t kept, const float box[4], float iou);
 
 #endif

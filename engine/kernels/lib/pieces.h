@@ -24,7 +24,7 @@ struct pieces {
     int64_t tiles;
 };
 
-static inline int64_t piece_room(const struct desc *desc)
+static inline int64_t piece_capacity(const struct desc *desc)
 {
     return (shape_count(&desc->shape) + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN;
 }
@@ -34,7 +34,7 @@ static inline int64_t pieces_parts(const struct kernel_query *q, int from, int e
 {
     int64_t end = 0, count = (q->in_count - from) / each;
     for (int k = 0; k < count; k++)
-        end += piece_room(&q->in[from + k * each]);
+        end += piece_capacity(&q->in[from + k * each]);
     return (end + PIECE_TILE - 1) / PIECE_TILE + count;
 }
 
@@ -51,7 +51,7 @@ static inline enum status pieces_make(struct pieces *p, const struct kernel_quer
     for (int k = 0; k < count; k++) {
         const struct desc *desc = &q->in[from + k * each];
         p->tensor[k] = (struct piece){.first = end, .size = shape_count(&desc->shape)};
-        end += piece_room(desc);
+        end += piece_capacity(desc);
     }
     p->count = count;
     p->tiles = (end + PIECE_TILE - 1) / PIECE_TILE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Direct convolution on the layouts of the graph, epilogue fused. On channels-last images oneDNN
- * 2.6 runs batch-reduce GEMM kernels ("brgconv"), at 86 to 98 % of the FMA peak on most layers of
- * ResNet-50; depthwise and small groups reach a third of that. */
+ * 2.6 runs batch-reduce GEMM kernels ("brgconv"), at 86 to 98 % of the FMA peak on largest layers
+ * of ResNet-50; depthwise and small groups reach a third of that. */
 #include "engine/kernels/onednn/lib/conv.h"
 
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)

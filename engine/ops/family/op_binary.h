@@ -55,7 +55,7 @@ bool integer_less(int64_t a, int64_t b, enum dtype dtype);
                     __VA_ARGS__)
 
 #define BINARY_FIELDS(...) __VA_ARGS__
-#define BINARY_REGISTER(symbol, onnx, least, most, function_code, rule, case_table, ...)           \
+#define BINARY_REGISTER(symbol, onnx, min, max, function_code, rule, case_table, ...)              \
     static const struct binary binary_of = {.function = function_code, __VA_ARGS__};               \
     static enum status binary_shape(const struct infer *c, struct error *err)                      \
     {                                                                                              \
@@ -71,8 +71,8 @@ bool integer_less(int64_t a, int64_t b, enum dtype dtype);
         binary_cost(c, &binary_of, cost);                                                          \
     }                                                                                              \
     REGISTER(op, symbol) = {.name = onnx,                                                          \
-                            .inputs_min = least,                                                   \
-                            .inputs_max = most,                                                    \
+                            .inputs_min = min,                                                     \
+                            .inputs_max = max,                                                     \
                             .function = function_code,                                             \
                             .layout = LAYOUT_RULE_ANY,                                             \
                             .infer = binary_shape,                                                 \

@@ -40,12 +40,12 @@ enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
 
 /* ---- what CUPTI calls ---- */
 
-static void CUPTIAPI on_request(uint8_t **records, size_t *size, size_t *most)
+static void CUPTIAPI on_request(uint8_t **records, size_t *size, size_t *limit)
 {
     struct buffer *buffer = calloc(1, sizeof(*buffer) + BUFFER_BYTES);
     *records = buffer ? buffer->records : NULL;
     *size = buffer ? BUFFER_BYTES : 0;
-    *most = 0; /* as many as fit */
+    *limit = 0; /* as many as fit */
     pthread_mutex_lock(&tracer.lock);
     tracer.refused += !buffer;
     pthread_mutex_unlock(&tracer.lock);

@@ -69,7 +69,7 @@ struct graph {
 struct stream {
     struct graph *capture; /* NULL: work is done at once */
     struct command *queue; /* owned: work that is not done yet, and what waits for it */
-    int queued, room;
+    int queued, capacity;
     bool spoiled; /* the capture, by a call that waits */
     int last;     /* command of the capture; NOBODY */
 };
@@ -306,9 +306,9 @@ static bool pump(struct stream *s)
 
 static int append(const struct command *c, struct stream *s)
 {
-    if (s->queued == s->room) {
-        s->room = 2 * s->room + 16;
-        s->queue = realloc(s->queue, (size_t)s->room * sizeof(*s->queue));
+    if (s->queued == s->capacity) {
+        s->capacity = 2 * s->capacity + 16;
+        s->queue = realloc(s->queue, (size_t)s->capacity * sizeof(*s->queue));
     }
     s->queue[s->queued++] = *c;
     pump(s);

@@ -49,7 +49,7 @@ static void tell_patterns(void)
                 s->what.bytes, (double)s->lanes / (double)s->requests,
                 (double)s->moved / (double)s->requests, s->what.shared ? "turns" : "sectors",
                 (double)s->least / (double)s->requests);
-        watch_tell_place("place", s->what.code);
+        watch_report_place("place", s->what.code);
     }
 }
 
@@ -91,12 +91,12 @@ static int pieces(const struct request *r, unsigned bytes, unsigned size, int fi
 
 static int turns_of_banks(const uintptr_t *word, int count)
 {
-    int per_bank[BANKS] = {0}, most = 0;
+    int per_bank[BANKS] = {0}, largest = 0;
     for (int k = 0; k < count; k++) {
         int n = ++per_bank[word[k] % BANKS];
-        most = n > most ? n : most;
+        largest = n > largest ? n : largest;
     }
-    return most;
+    return largest;
 }
 
 static void add_request(struct site *s, const struct request *r)

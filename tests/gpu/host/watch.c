@@ -195,7 +195,7 @@ static void find(int what, uint32_t before, uint32_t now)
 }
 
 /* Function and line of a place, by binutils; else the place. */
-void watch_tell_place(const char *what, uint32_t code)
+void watch_report_place(const char *what, uint32_t code)
 {
     char command[600], line[200], file[400] = "";
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -216,14 +216,14 @@ void watch_tell_place(const char *what, uint32_t code)
         pclose(lines);
 }
 
-static void tell(const struct finding *f)
+static void report(const struct finding *f)
 {
     if (f->what == UNWRITTEN) {
-        watch_tell_place("read what nobody has written", f->now);
+        watch_report_place("read what nobody has written", f->now);
         return;
     }
-    watch_tell_place("nothing orders an access", f->now);
-    watch_tell_place("after that of another thread", f->before);
+    watch_report_place("nothing orders an access", f->now);
+    watch_report_place("after that of another thread", f->before);
 }
 
 void watch_begin(const char *shared, size_t shared_bytes)
@@ -240,7 +240,7 @@ void watch_end(void)
     if (!w.found_count)
         return;
     for (int k = 0; k < w.found_count; k++)
-        tell(&w.found[k]);
+        report(&w.found[k]);
     abort();
 }
 

@@ -40,7 +40,7 @@ void watch_taken(size_t at, size_t bytes);
 void watch_written(const void *memory, size_t bytes);
 
 /* Function and line of a place in the plug-in, on standard error. */
-void watch_tell_place(const char *what, uint32_t code);
+void watch_report_place(const char *what, uint32_t code);
 
 #ifdef __cplusplus
 }

@@ -105,7 +105,7 @@ int kept_scores(struct graph *g, int boxes, int scores, const struct suppression
     if (s->pixels)
         boxes = add(g, boxes, const_f32(g, shape_of(4), high_corner));
     int chosen = graph_node(g, "NonMaxSuppression", NULL,
-                            INPUTS(boxes, scores, graph_const_i64(g, 1, &s->most),
+                            INPUTS(boxes, scores, graph_const_i64(g, 1, &s->limit),
                                    const_f32(g, shape_of(1), &s->iou),
                                    const_f32(g, shape_of(1), (const float[]){0})),
                             NO_ATTRS);

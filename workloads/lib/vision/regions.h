@@ -43,7 +43,7 @@ int decode_boxes(struct graph *g, int boxes, int deltas, float extent);
 int clip_boxes(struct graph *g, int boxes, const float low[4], const float high[4]);
 
 struct suppression {
-    int64_t most; /* boxes kept per image and class */
+    int64_t limit; /* boxes kept per image and class */
     float iou;
     bool pixels; /* corners are pixels that belong to the box */
 };

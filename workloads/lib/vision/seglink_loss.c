@@ -131,8 +131,8 @@ static int link_classes(struct graph *g, const struct matched *m, const struct s
         NO_ATTRS);
     int first = gather(g, word, graph_const(g, NULL, DTYPE_I64, shape_of(t->links), from), 1);
     int second = gather(g, word, graph_const(g, NULL, DTYPE_I64, shape_of(t->links), to), 1);
-    int least = binary(g, "Min", first, second), most = binary(g, "Max", first, second);
-    int apart = binary(g, "Less", least, most), none = binary(g, "Less", least, number(g, 0));
+    int least = binary(g, "Min", first, second), largest = binary(g, "Max", first, second);
+    int apart = binary(g, "Less", least, largest), none = binary(g, "Less", least, number(g, 0));
     int out = where(g, binary(g, "Less", least, number(g, -1)), number(g, -1), number(g, 0));
     return cast(g, where(g, binary(g, "Or", apart, none), out, number(g, 1)), DTYPE_I64);
 }

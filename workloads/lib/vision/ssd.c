@@ -93,7 +93,8 @@ static float *put_cell(float *to, const struct ssd *net, const struct ssd_map *m
                        const double centre[2])
 {
     double least = net->whole_sides ? floor(m->least) : m->least;
-    double most = net->whole_sides ? floor(m->most) : m->most, middle = sqrt(least * most);
+    double largest = net->whole_sides ? floor(m->largest) : m->largest,
+           middle = sqrt(least * largest);
     to = put_prior(to, net, centre, (double[]){least, least});
     to = put_prior(to, net, centre, (double[]){middle, middle});
     for (int k = 0; k < m->ratios; k++) {

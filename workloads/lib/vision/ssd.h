@@ -13,7 +13,7 @@ enum { SSD_MAPS = 7, SSD_RATIOS = 3 };
  * rectangles for each ratio. Lengths are pixels of the image. */
 struct ssd_map {
     const char *name; /* of its heads: "conv7_2" gives conv7_2_mbox_loc, conv7_2_mbox_conf */
-    double least, most;
+    double least, largest;
     double step;   /* distance of two cells */
     double offset; /* centre of cell i is (i + offset) step */
     int ratios;    /* how many of struct ssd's it uses */

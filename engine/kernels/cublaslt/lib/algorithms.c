@@ -46,10 +46,10 @@ static enum status ask(const struct device *device, const struct product *p, con
                        struct error *why)
 {
     cublasLtHandle_t handle;
-    uint64_t most = device->properties.major >= 10 ? WORKSPACE_BLACKWELL : WORKSPACE;
+    uint64_t limit = device->properties.major >= 10 ? WORKSPACE_BLACKWELL : WORKSPACE;
     TRY(cublaslt_handle(device, &handle, why));
     CUBLASLT_TRY(cublaslt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                         &most, sizeof(most)),
+                                         &limit, sizeof(limit)),
                  why);
     TRY(set_alignment(p, preference, why));
     TRY(set_reduction(p, preference, why));

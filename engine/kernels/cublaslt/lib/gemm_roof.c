@@ -83,11 +83,11 @@ static enum status ask(struct roof_state *s, cublasLtMatmulPreference_t preferen
 {
     const struct matmul *m = &s->matmul;
     cublasLtHandle_t handle;
-    size_t most = WORKSPACE;
+    size_t limit = WORKSPACE;
     int count = 0;
     TRY(cublaslt_handle(s->device, &handle, why));
     CUBLASLT_TRY(cublaslt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                         &most, sizeof(most)),
+                                         &limit, sizeof(limit)),
                  why);
     CUBLASLT_TRY(cublaslt.heuristic(handle, m->desc, m->layout[LEFT], m->layout[RIGHT],
                                     m->layout[ADDEND], m->layout[RESULT], preference, ALGORITHMS,

@@ -61,8 +61,8 @@ static inline void attention_place_mask(const struct desc *mask, struct attentio
     }
 }
 
-/* For blocks of `queries` and heads of at most `size_most` elements. */
-static inline enum status attention_plan(const struct kernel_query *q, int queries, int size_most,
+/* For blocks of `queries` and heads of at most `size_max` elements. */
+static inline enum status attention_plan(const struct kernel_query *q, int queries, int size_max,
                                          struct attention_call *c, struct error *why)
 {
     struct attention_shape of;
@@ -72,8 +72,8 @@ static inline enum status attention_plan(const struct kernel_query *q, int queri
     TRY(floats_supported(q, 0, q->in_count, why));
     TRY(attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL, v ? &v->shape : NULL,
                              &of, why));
-    if (of.head_size > size_most)
-        return REFUSE(why, "heads of more than %d elements", size_most);
+    if (of.head_size > size_max)
+        return REFUSE(why, "heads of more than %d elements", size_max);
     if (of.heads > GRID_YZ || of.batch > GRID_YZ || of.keys == 0)
         return REFUSE(why, "no keys, or more heads or batches than a grid has");
     const int64_t starts[] = {of.q_start, of.k_start, of.v_start};

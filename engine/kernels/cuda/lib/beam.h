@@ -26,11 +26,11 @@ enum {
 };
 
 struct beams {
-    const float *logits; /* [rows, vocabulary] */
-    double *total;       /* per row: sum of log probabilities */
-    float *base;         /* per row: log of the sum of exp of its logits */
-    rank_key *keys;      /* [rows, parts, beam + 1]; greedy: [rows, parts] */
-    float *most, *sums;  /* [rows, parts]: largest logit; sum of exp of the logits less that */
+    const float *logits;   /* [rows, vocabulary] */
+    double *total;         /* per row: sum of log probabilities */
+    float *base;           /* per row: log of the sum of exp of its logits */
+    rank_key *keys;        /* [rows, parts, beam + 1]; greedy: [rows, parts] */
+    float *largest, *sums; /* [rows, parts]: largest logit; sum of exp of the logits less that */
     int *length, *token, *finished, *parent;             /* per row; length without `end` */
     int *best;                                           /* [rows, beam + 1] */
     int *words, *parents;                                /* [steps, rows] */
@@ -76,21 +76,21 @@ __global__ void __launch_bounds__(BLOCK) beam_words(const __grid_constant__ stru
     unsigned count = b.beam + 1, at = blockIdx.x * b.parts + blockIdx.y;
     struct candidates c = beam_part(b);
     const float *logits = (const float *)c.x;
-    float most = -INFINITY, sum = 0;
+    float largest = -INFINITY, sum = 0;
     if (b.finished[blockIdx.x])
         return;
     for (unsigned w = threadIdx.x; w < c.count; w += BLOCK)
-        most = fmaxf(most, logits[w]);
-    most = block_max(most, part);
+        largest = fmaxf(largest, logits[w]);
+    largest = block_max(largest, part);
     for (unsigned w = threadIdx.x; w < c.count; w += BLOCK)
-        sum += expf(logits[w] - most);
+        sum += expf(logits[w] - largest);
     sum = block_sum(sum, part);
     unsigned found = rank_best(c, count, keys, BEAM_ROOM, &memory);
     for (unsigned i = threadIdx.x; i < count; i += BLOCK)
         b.keys[(size_t)at * count + i] =
             i < found ? keys[i] + blockIdx.y * beam_part_words(b) : rank_absent;
     if (threadIdx.x == 0) {
-        b.most[at] = most;
+        b.largest[at] = largest;
         b.sums[at] = sum;
     }
 }
@@ -113,12 +113,12 @@ __global__ void __launch_bounds__(BLOCK) beam_merge(const __grid_constant__ stru
             b.best[row * count + i] = (int)(unsigned)keys[i];
     if (threadIdx.x)
         return;
-    float most = -INFINITY, sum = 0;
+    float largest = -INFINITY, sum = 0;
     for (unsigned p = 0; p < b.parts; p++)
-        most = fmaxf(most, b.most[row * b.parts + p]);
+        largest = fmaxf(largest, b.largest[row * b.parts + p]);
     for (unsigned p = 0; p < b.parts; p++)
-        sum += b.sums[row * b.parts + p] * expf(b.most[row * b.parts + p] - most);
-    b.base[row] = most + logf(sum);
+        sum += b.sums[row * b.parts + p] * expf(b.largest[row * b.parts + p] - largest);
+    b.base[row] = largest + logf(sum);
 }
 
 /* A way of going on: -INFINITY where there is none. */
@@ -211,9 +211,9 @@ __global__ void __launch_bounds__(BLOCK) beam_collect(const __grid_constant__ st
 static inline unsigned beam_parts(const struct beams *b, int units)
 {
     int64_t wanted = div_up(4 * (int64_t)units, b->rows);
-    int64_t most = div_up(b->vocabulary, BEAM_PART_WORDS);
-    most = most < BEAM_PARTS_MAX ? most : (int64_t)BEAM_PARTS_MAX;
-    wanted = wanted < most ? wanted : most;
+    int64_t limit = div_up(b->vocabulary, BEAM_PART_WORDS);
+    limit = limit < BEAM_PARTS_MAX ? limit : (int64_t)BEAM_PARTS_MAX;
+    wanted = wanted < limit ? wanted : limit;
     return wanted < 1 ? 1 : (unsigned)wanted;
 }
 
@@ -237,8 +237,8 @@ static inline size_t beam_lay_out(struct beams *b, char *memory)
     at += padded_bytes(rows, sizeof(*b->base));
     b->keys = (rank_key *)(memory + at);
     at += padded_bytes(rows * b->parts * (b->beam + 1), sizeof(*b->keys));
-    b->most = (float *)(memory + at);
-    at += padded_bytes(rows * b->parts, sizeof(*b->most));
+    b->largest = (float *)(memory + at);
+    at += padded_bytes(rows * b->parts, sizeof(*b->largest));
     b->sums = (float *)(memory + at);
     at += padded_bytes(rows * b->parts, sizeof(*b->sums));
     for (int k = 0; k < ARRAY_COUNT(parts); k++) {

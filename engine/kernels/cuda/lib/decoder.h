@@ -154,9 +154,9 @@ __global__ void __launch_bounds__(BLOCK)
 static inline unsigned decoder_splits(const struct kernel_query *q, int64_t blocks, int64_t depth)
 {
     int64_t wanted = DECODER_BLOCKS * (int64_t)q->device->properties.units / blocks;
-    int64_t most = depth / DECODER_DEPTH_MIN;
-    most = most < DECODER_SPLITS_MAX ? most : (int64_t)DECODER_SPLITS_MAX;
-    wanted = wanted < most ? wanted : most;
+    int64_t limit = depth / DECODER_DEPTH_MIN;
+    limit = limit < DECODER_SPLITS_MAX ? limit : (int64_t)DECODER_SPLITS_MAX;
+    wanted = wanted < limit ? wanted : limit;
     return wanted < 1 ? 1 : (unsigned)wanted;
 }
 

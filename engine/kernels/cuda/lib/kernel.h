@@ -91,9 +91,9 @@ static inline int64_t div_up(int64_t a, int64_t b)
  * for a quarter of the work. */
 static inline struct cuda_grid grid_for(const struct kernel_query *q, int64_t work)
 {
-    int64_t units = q->device->properties.units, most = 24 * (units > 0 ? units : 1);
+    int64_t units = q->device->properties.units, limit = 24 * (units > 0 ? units : 1);
     int64_t blocks = div_up(work, BLOCK);
-    return cuda_size((unsigned)(blocks < most ? blocks : most));
+    return cuda_size((unsigned)(blocks < limit ? blocks : limit));
 }
 
 /* Indices are 32 bits wide in device code. */

@@ -88,8 +88,8 @@ static inline struct cuda_grid grid_in_cache(const struct kernel_query *q, int64
 {
     const struct device_properties *of = &q->device->properties;
     int64_t units = of->units > 0 ? of->units : 1, fit = (int64_t)of->cache_bytes / 2 / bytes;
-    int64_t most = fit < 2 * units ? 2 * units : fit > 12 * units ? 12 * units : fit;
-    return cuda_size((unsigned)(tasks < most ? tasks : most));
+    int64_t limit = fit < 2 * units ? 2 * units : fit > 12 * units ? 12 * units : fit;
+    return cuda_size((unsigned)(tasks < limit ? tasks : limit));
 }
 
 /* Plain floats of one type without posts. */

@@ -70,8 +70,8 @@ template <class element>
 static __device__ __forceinline__ void mma_fill_chunk(uint4 *to, const struct mma_lines<element> &f,
                                                       unsigned line, unsigned at)
 {
-    const unsigned most = MMA_CHUNK / sizeof(element);
-    unsigned count = line < f.count && at < f.length ? min(f.length - at, most) : 0;
+    const unsigned limit = MMA_CHUNK / sizeof(element);
+    unsigned count = line < f.count && at < f.length ? min(f.length - at, limit) : 0;
     const element *from = f.data + (count ? line * f.stride + at : 0);
     unsigned bytes = count * (unsigned)sizeof(element);
     if (f.piece == MMA_CHUNK)
@@ -80,7 +80,7 @@ static __device__ __forceinline__ void mma_fill_chunk(uint4 *to, const struct mm
         mma_fill_pieces<MMA_CHUNK / 2>(to, from, bytes);
     else if (f.piece == MMA_CHUNK / 4)
         mma_fill_pieces<MMA_CHUNK / 4>(to, from, bytes);
-    for (unsigned k = 0; k < most && f.piece == 0; k++)
+    for (unsigned k = 0; k < limit && f.piece == 0; k++)
         ((element *)to)[k] = k < count ? from[k] : element{};
 }
 

@@ -19,17 +19,17 @@ static __device__ __forceinline__ struct moments moments_join(const struct momen
     return {count, a.mean + by * part, a.square + b.square + by * by * a.count * part};
 }
 
-/* The first `n` of v[0 .. most); the others are 0. */
-template <int most>
+/* The first `n` of v[0 .. limit); the others are 0. */
+template <int limit>
 static __device__ __forceinline__ struct moments moments_of(const float *v, int n)
 {
     float sum = 0, square = 0;
 #pragma unroll
-    for (int i = 0; i < most; i++)
+    for (int i = 0; i < limit; i++)
         sum += v[i];
     float mean = n > 0 ? sum / (float)n : 0;
 #pragma unroll
-    for (int i = 0; i < most; i++) {
+    for (int i = 0; i < limit; i++) {
         float by = i < n ? v[i] - mean : 0;
         square += by * by;
     }

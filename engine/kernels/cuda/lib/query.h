@@ -169,8 +169,8 @@ static inline struct axis axis_of(const struct shape *shape, int axis)
 
 /* Into how many parts each of few large tasks is split over blocks: 12 parts a multiprocessor,
  * which are whole waves where 6, 4, 3 or 2 blocks share one; four times as many where whole tasks
- * would leave it half idle in the end. most: parts that are worth a block's start. */
-static inline unsigned splits_for(const struct kernel_query *q, int64_t tasks, int64_t most)
+ * would leave it half idle in the end. limit: parts that are worth a block's start. */
+static inline unsigned splits_for(const struct kernel_query *q, int64_t tasks, int64_t limit)
 {
     int units = q->device->properties.units;
     int64_t wave = 12 * (int64_t)(units > 0 ? units : 1), splits = 1;
@@ -178,7 +178,7 @@ static inline unsigned splits_for(const struct kernel_query *q, int64_t tasks, i
         splits = wave / (tasks > 0 ? tasks : 1);
     else if (tasks < 4 * wave)
         splits = div_up(4 * wave, tasks);
-    splits = splits < most ? splits : most;
+    splits = splits < limit ? splits : limit;
     return (unsigned)(splits > 1 ? splits : 1);
 }
 

@@ -45,9 +45,9 @@ static inline bool can_rank(enum dtype dtype)
 /* Threads of a block that ranks so many: a few elements each, and not more barriers' worth. */
 static inline struct cuda_grid rank_threads(int64_t count)
 {
-    const unsigned least = RANK_THREADS_MIN, most = RANK_THREADS;
+    const unsigned least = RANK_THREADS_MIN, limit = RANK_THREADS;
     unsigned threads = power_of_two_from(count / 4);
-    return cuda_size(threads < least ? least : threads > most ? most : threads);
+    return cuda_size(threads < least ? least : threads > limit ? limit : threads);
 }
 
 /* Unsigned numbers in the order of the floats; -0 is 0. */
@@ -199,15 +199,15 @@ static __device__ __forceinline__ void rank_sort(rank_key *keys, unsigned size)
     __syncthreads();
 }
 
-/* The smallest keys, in order, at most k; returns how many. keys has room for `room` of them, a
- * power of two and at least k. */
+/* The smallest keys, in order, at most k; returns how many. keys has capacity for `capacity` of
+ * them, a power of two and at least k. */
 static __device__ __forceinline__ unsigned rank_best(const struct candidates &c, unsigned k,
-                                                     rank_key *keys, unsigned room,
+                                                     rank_key *keys, unsigned capacity,
                                                      struct rank_memory *m)
 {
     rank_key limit = k ? rank_limit(c, k, m) : 0;
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < room; i += blockDim.x)
+    for (unsigned i = threadIdx.x; i < capacity; i += blockDim.x)
         keys[i] = rank_absent;
     if (threadIdx.x == 0)
         m->found = 0;

@@ -26,14 +26,14 @@ static inline void rank_plan(struct rank_lists *r, const struct kernel_query *q)
     int64_t units = q->device->properties.units > 0 ? q->device->properties.units : 1;
     int64_t count = r->first.count, parts = div_up(count, SPREAD_PART);
     int64_t least = r->k > RANK_SHARED ? 0 : SPREAD_LEAST, lists = r->lists > 0 ? r->lists : 1;
-    int64_t most = (r->k > RANK_SHARED ? 8 : 1) * units, each = div_up(2 * units, lists);
-    r->room = power_of_two_from(r->k);
+    int64_t limit = (r->k > RANK_SHARED ? 8 : 1) * units, each = div_up(2 * units, lists);
+    r->capacity = power_of_two_from(r->k);
     r->runs = 1;
-    if (2 * lists > most || r->k == 0 || count < least)
+    if (2 * lists > limit || r->k == 0 || count < least)
         return;
     r->parts = (unsigned)(parts < each ? parts : each);
     r->runs = (unsigned)div_up(r->k, RUN);
-    r->room = r->runs * RUN;
+    r->capacity = r->runs * RUN;
     if (r->k >= r->first.count)
         return;
     int places = 0;
@@ -47,7 +47,7 @@ static inline void rank_plan(struct rank_lists *r, const struct kernel_query *q)
 /* Puts the parts of the workspace into r; returns how long it is. */
 static inline size_t rank_lay_out(struct rank_lists *r, char *memory)
 {
-    size_t at = 0, key_bytes = padded_bytes((int64_t)r->lists * r->room, sizeof(rank_key));
+    size_t at = 0, key_bytes = padded_bytes((int64_t)r->lists * r->capacity, sizeof(rank_key));
     size_t run_bytes = padded_bytes((int64_t)r->lists * r->runs, sizeof(unsigned));
     int64_t noted = (int64_t)r->digits * r->lists;
     r->keys = (rank_key *)memory;
@@ -90,14 +90,14 @@ static inline void rank_launch_spread(struct rank_lists *r, const struct kernel_
     LAUNCH(rank_runs, cuda_size(r->runs, r->lists), rank_threads(2 * RUN), 0, r, args);
     rank_turn(r);
     for (r->run = RUN; r->runs > 1; r->run *= RUNS_MERGED) {
-        LAUNCH(rank_merge, cuda_size((unsigned)div_up(r->room, BLOCK), r->lists), block, 0, r,
+        LAUNCH(rank_merge, cuda_size((unsigned)div_up(r->capacity, BLOCK), r->lists), block, 0, r,
                args);
         rank_turn(r);
         r->runs = (unsigned)div_up(r->runs, RUNS_MERGED);
     }
 }
 
-/* Afterwards r->keys has each list's keys, `room` apart, and r->lengths how many they are. */
+/* Afterwards r->keys has each list's keys, `capacity` apart, and r->lengths how many they are. */
 static inline void rank_launch(struct rank_lists *r, const struct kernel_args *args)
 {
     if (r->parts)

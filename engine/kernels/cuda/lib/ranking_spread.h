@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(BLOCK) rank_gather(const __grid_constant__ str
     unsigned list = blockIdx.y, lane = threadIdx.x % WARP;
     struct candidates c = rank_list(r, list);
     rank_key limit = rank_state_of(r, list, &memory).prefix, keys[SPREAD_EACH];
-    rank_key *out = r.keys + (size_t)list * r.room;
+    rank_key *out = r.keys + (size_t)list * r.capacity;
     unsigned step = gridDim.x * SPREAD_PART;
     for (unsigned from = blockIdx.x * SPREAD_PART; from < c.count; from += step) {
         rank_load(c, from, keys);
@@ -169,8 +169,8 @@ __global__ void __launch_bounds__(RANK_THREADS)
     unsigned list = blockIdx.y, from = blockIdx.x * RUN, size = 1;
     struct candidates c = rank_list(r, list);
     unsigned all = r.digits ? r.gathered[list] : c.count, count = all > from ? all - from : 0;
-    const rank_key *in = r.keys + (size_t)list * r.room + from;
-    rank_key *out = r.other + (size_t)list * r.room + from;
+    const rank_key *in = r.keys + (size_t)list * r.capacity + from;
+    rank_key *out = r.other + (size_t)list * r.capacity + from;
     while (size < count && size < RUN)
         size *= 2;
     count = count < size ? count : size;
@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(BLOCK) rank_merge(const __grid_constant__ stru
     unsigned list = blockIdx.y, i = blockIdx.x * BLOCK + threadIdx.x, own = i / r.run;
     unsigned groups = (r.runs + RUNS_MERGED - 1) / RUNS_MERGED, group = own / RUNS_MERGED;
     unsigned first = group * RUNS_MERGED, length[RUNS_MERGED], before[RUNS_MERGED], place = 0;
-    const rank_key *in = r.keys + (size_t)list * r.room;
+    const rank_key *in = r.keys + (size_t)list * r.capacity;
     if (own >= r.runs)
         return;
 #pragma unroll
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(BLOCK) rank_merge(const __grid_constant__ stru
 #pragma unroll
     for (unsigned o = 0; o < RUNS_MERGED; o++)
         place += before[o];
-    r.other[(size_t)list * r.room + first * r.run + place] = key;
+    r.other[(size_t)list * r.capacity + first * r.run + place] = key;
 }
 
 } /* namespace */

@@ -30,13 +30,13 @@ struct rank_lists {
     const float *least; /* of first.has_least; NULL: first.least is it */
     unsigned lists, inner, outer_step, k;
     /* rank_plan: */
-    unsigned parts;      /* blocks that count and gather a list; 0: a block ranks it alone */
-    unsigned digits;     /* to be counted; 0: all are wanted */
-    unsigned room, runs; /* keys and runs of a list */
-    unsigned clearing;   /* blocks that clear the bins */
+    unsigned parts;          /* blocks that count and gather a list; 0: a block ranks it alone */
+    unsigned digits;         /* to be counted; 0: all are wanted */
+    unsigned capacity, runs; /* keys and runs of a list */
+    unsigned clearing;       /* blocks that clear the bins */
     unsigned char shift[SPREAD_DIGITS], bits[SPREAD_DIGITS];
     /* rank_lay_out: */
-    rank_key *keys, *other;    /* [lists, room]: keys go from here to there, and back */
+    rank_key *keys, *other;    /* [lists, capacity]: keys go from here to there, and back */
     unsigned *lengths, *after; /* [lists, runs]: of runs in keys, in other */
     unsigned *gathered;        /* [lists] */
     unsigned *bins;            /* [digits, lists, SPREAD_BINS] */
@@ -74,8 +74,9 @@ __global__ void __launch_bounds__(RANK_THREADS)
     __shared__ rank_key few[RANK_SHARED];
     __shared__ struct rank_memory memory;
     unsigned list = blockIdx.x;
-    rank_key *out = r.keys + (size_t)list * r.room, *keys = r.room > RANK_SHARED ? out : few;
-    unsigned found = rank_best(rank_list(r, list), r.k, keys, r.room, &memory);
+    rank_key *out = r.keys + (size_t)list * r.capacity,
+             *keys = r.capacity > RANK_SHARED ? out : few;
+    unsigned found = rank_best(rank_list(r, list), r.k, keys, r.capacity, &memory);
     for (unsigned i = threadIdx.x; keys == few && i < found; i += blockDim.x)
         out[i] = few[i];
     if (threadIdx.x == 0)

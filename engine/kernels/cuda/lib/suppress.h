@@ -109,7 +109,7 @@ static __device__ __forceinline__ void decide_tile(const struct suppression &s, 
     for (unsigned h = 0; h < 2; h++) {
         unsigned i = lane + h * WARP, at = before + bits_of(kept & ((1ull << i) - 1));
         if ((kept >> i & 1) && at < limit)
-            s.kept[(size_t)line * s.most + at] = a.place[h];
+            s.kept[(size_t)line * s.limit + at] = a.place[h];
     }
     __syncwarp();
     if (lane == 0) {
@@ -169,8 +169,8 @@ __global__ void __launch_bounds__(RANK_THREADS)
 /* From the sizes of s. */
 static inline void suppress_plan(struct suppression *s)
 {
-    int64_t most = SUPPRESS_TILES, tiles = div_up(s->count, SUPPRESS_TILE);
-    tiles = tiles < most ? tiles : most;
+    int64_t limit = SUPPRESS_TILES, tiles = div_up(s->count, SUPPRESS_TILE);
+    tiles = tiles < limit ? tiles : limit;
     while (tiles > 1 && s->lines * tiles * tiles * SUPPRESS_TILE * 8 > SUPPRESS_BYTES)
         tiles = div_up(tiles, 2);
     s->tiles = (unsigned)tiles;
@@ -188,7 +188,7 @@ static inline size_t suppress_lay_out(struct suppression *s, char *memory)
     s->counts = (unsigned *)(memory + at);
     at += padded_bytes(s->lines, sizeof(unsigned));
     s->kept = (unsigned *)(memory + at);
-    return at + padded_bytes((int64_t)s->lines * s->most, sizeof(unsigned));
+    return at + padded_bytes((int64_t)s->lines * s->limit, sizeof(unsigned));
 }
 
 /* Behind rank_launch of s->ranked. */
@@ -198,9 +198,9 @@ static inline void suppress_launch(struct suppression *s, const struct kernel_ar
     while (threads * SUPPRESS_HELD < s->tiles * SUPPRESS_TILE)
         threads *= 2;
     for (s->first = 0; s->first < s->count; s->first += s->tiles * SUPPRESS_TILE) {
-        int64_t kept = s->first < s->most ? s->first : s->most, most = SUPPRESS_PARTS;
+        int64_t kept = s->first < s->limit ? s->first : s->limit, limit = SUPPRESS_PARTS;
         int64_t parts = div_up(kept, 4 * SUPPRESS_TILE);
-        s->parts = (unsigned)(parts < 1 ? 1 : parts < most ? parts : most);
+        s->parts = (unsigned)(parts < 1 ? 1 : parts < limit ? parts : limit);
         unsigned blocks = pairs + (s->first ? s->tiles * s->parts : 0);
         LAUNCH(suppress_pairs, cuda_size(s->lines, blocks), cuda_size(SUPPRESS_TILE), 0, s, args);
         LAUNCH(suppress_lines, cuda_size(s->lines), cuda_size(threads), 0, s, args);

@@ -20,7 +20,7 @@ typedef unsigned long long box_bits; /* of a tile */
 struct suppression {
     struct rank_lists ranked; /* candidates of a line: keys, whose low half is the box */
     unsigned lines, count;    /* count: the most candidates of a line */
-    unsigned most;            /* boxes of a line to keep; *wanted, if that is given and less */
+    unsigned limit;           /* boxes of a line to keep; *wanted, if that is given and less */
     const int64_t *wanted;
     /* Boxes are two corners: low x, low y, high z, high w (which axis comes first does not
      * matter); of an image, which has so many lines. */
@@ -32,7 +32,7 @@ struct suppression {
     unsigned tiles;     /* of a chunk */
     box_bits *overlaps; /* [lines, tiles, tiles, 64]: with whom of the second tile, if earlier */
     unsigned *crossed;  /* [lines, tiles, 2]: by boxes of chunks before; 0 before those are asked */
-    unsigned *kept;     /* [lines, most]: the result, boxes in order */
+    unsigned *kept;     /* [lines, limit]: the result, boxes in order */
     unsigned *counts;   /* [lines]: how many */
     /* suppress_launch, by launch: */
     unsigned first, parts; /* candidate of the chunk; blocks that share what was kept before */
@@ -71,15 +71,15 @@ static __device__ __forceinline__ bool boxes_overlap(const float4 &a, float area
 
 static __device__ __forceinline__ unsigned suppress_limit(const struct suppression &s)
 {
-    int64_t wanted = s.wanted ? *s.wanted : s.most;
-    return wanted < 0 ? 0 : wanted < s.most ? (unsigned)wanted : s.most;
+    int64_t wanted = s.wanted ? *s.wanted : s.limit;
+    return wanted < 0 ? 0 : wanted < s.limit ? (unsigned)wanted : s.limit;
 }
 
 /* The box of the line's candidate i. */
 static __device__ __forceinline__ unsigned place_of(const struct suppression &s, unsigned line,
                                                     unsigned i)
 {
-    return (unsigned)s.ranked.keys[(size_t)line * s.ranked.room + i];
+    return (unsigned)s.ranked.keys[(size_t)line * s.ranked.capacity + i];
 }
 
 static __device__ __forceinline__ float4 box_at(const struct suppression &s, unsigned line,
@@ -133,7 +133,7 @@ static __device__ __forceinline__ void cross_out(const struct suppression &s, un
     unsigned step = s.parts * SUPPRESS_TILE;
     for (unsigned from = part * SUPPRESS_TILE; from < kept; from += step) {
         unsigned k = from + threadIdx.x;
-        const unsigned *places = s.kept + (size_t)line * s.most;
+        const unsigned *places = s.kept + (size_t)line * s.limit;
         fill_tile(tile, k < kept ? box_at(s, line, places[k]) : no_box());
         crossed |= overlaps_of(*tile, box, iou) != 0;
         __syncthreads();

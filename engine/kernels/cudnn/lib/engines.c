@@ -87,17 +87,17 @@ static enum status put_knob(cudnn_desc knob, struct engine_info *info, struct er
         why);
     mix(info, type);
     mix(info, value);
-    size_t used = strlen(info->text), room = sizeof(info->text) - used;
+    size_t used = strlen(info->text), left = sizeof(info->text) - used;
     const char *name = knob_name(type);
-    int length = name ? snprintf(info->text + used, room, " %s %lld", name, (long long)value)
-                      : snprintf(info->text + used, room, " %d=%lld", type, (long long)value);
-    if (length < 0 || (size_t)length >= room)
+    int length = name ? snprintf(info->text + used, left, " %s %lld", name, (long long)value)
+                      : snprintf(info->text + used, left, " %d=%lld", type, (long long)value);
+    if (length < 0 || (size_t)length >= left)
         info->text[used] = 0; /* a knob is named whole or not at all */
     return STATUS_OK;
 }
 
-/* Asked for no knobs, the library tells how many were written: none. Their number is known only
- * when there was room for all. */
+/* Asked for no knobs, the library reports how many were written: none. Their number is known only
+ * when there was left for all. */
 static enum status put_knobs(cudnn_desc config, struct engine_info *info, struct error *why)
 {
     cudnn_desc knobs[KNOBS_MAX] = {0};
@@ -170,10 +170,10 @@ static bool adds(const struct engines *engines, const struct engine_info *info)
 
 /* Takes what fits of the offered configurations; the others are destroyed. The two lists overlap.
  * One that does not say what it is is left out, with the cause in why. */
-static enum status choose(struct engines *engines, cudnn_desc *offered, int64_t count, int most,
+static enum status choose(struct engines *engines, cudnn_desc *offered, int64_t count, int limit,
                           const struct engine_rule *rule, bool products, struct error *why)
 {
-    for (int64_t k = 0; k < count && engines->count < most; k++) {
+    for (int64_t k = 0; k < count && engines->count < limit; k++) {
         struct engine_info info;
         enum status status = engine_describe(offered[k], &info, why);
         if (status == STATUS_NO_MEMORY)
@@ -190,7 +190,7 @@ static enum status choose(struct engines *engines, cudnn_desc *offered, int64_t 
     return STATUS_OK;
 }
 
-static enum status results(cudnn_desc heuristic, struct engines *engines, int most,
+static enum status results(cudnn_desc heuristic, struct engines *engines, int limit,
                            const struct engine_rule *rule, bool products, struct error *why)
 {
     cudnn_desc offered[OFFERED_MAX] = {0};
@@ -210,7 +210,7 @@ static enum status results(cudnn_desc heuristic, struct engines *engines, int mo
             status = cudnn_refuse(why, read, "cudnnBackendGetAttribute of engine configurations");
     }
     if (status == STATUS_OK)
-        status = choose(engines, offered, got, most, rule, products, why);
+        status = choose(engines, offered, got, limit, rule, products, why);
     while (made)
         desc_free(&offered[--made]);
     return status;
@@ -220,8 +220,8 @@ static enum status ask(const struct opgraph *g, const struct engine_rule *rule,
                        cudnnBackendHeurMode_t mode, struct engines *engines, struct error *why)
 {
     cudnn_desc heuristic;
-    int most = mode == CUDNN_HEUR_MODE_A ? ENGINES_BEST : ENGINES_MAX;
-    most = most < rule->enough ? most : rule->enough;
+    int limit = mode == CUDNN_HEUR_MODE_A ? ENGINES_BEST : ENGINES_MAX;
+    limit = limit < rule->enough ? limit : rule->enough;
     TRY(desc_new(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic, why));
     enum status status = desc_set(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->root, why);
@@ -234,7 +234,7 @@ static enum status ask(const struct opgraph *g, const struct engine_rule *rule,
     if (status == STATUS_OK)
         status = desc_finalize(heuristic, why);
     if (status == STATUS_OK)
-        status = results(heuristic, engines, most, rule, g->products, why);
+        status = results(heuristic, engines, limit, rule, g->products, why);
     desc_free(&heuristic);
     return status;
 }

@@ -36,7 +36,7 @@ struct engines {
     int offered; /* by cuDNN, those that were left out included */
 };
 
-/* UNSUPPORTED when none is left. A configuration or a list that cuDNN fails to tell is done
+/* UNSUPPORTED when none is left. A configuration or a list that cuDNN fails to report is done
  * without, unless memory is short. */
 enum status engines_find(const struct opgraph *g, const struct engine_rule *rule,
                          struct engines *engines, struct error *why);

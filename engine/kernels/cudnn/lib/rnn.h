@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An LSTM or GRU node in the terms of cudnnRNNForward, which the graph API does not have. Variant v
- * is one of its four algorithms. cuDNN wants all weights in one buffer whose places it tells. */
+ * is one of its four algorithms. cuDNN wants all weights in one buffer whose layout it reports. */
 #ifndef ENGINE_KERNELS_CUDNN_LIB_RNN_H
 #define ENGINE_KERNELS_CUDNN_LIB_RNN_H
 

@@ -36,7 +36,7 @@ static enum status type_of(enum dtype dtype, cudnnDataType_t *type, struct error
 }
 
 /* cuDNN takes a layout by its strides, so those of dimensions of size 1 must go with the others.
- * What is channels-last and plain at once (one position, or one channel) is told as the former. */
+ * What is channels-last and plain at once (one position, or one channel) counts as the former. */
 static void set_dense(struct tensor *t, bool channels_last)
 {
     int64_t step = 1;

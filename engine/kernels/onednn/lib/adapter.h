@@ -149,8 +149,8 @@ struct ready_step {
 struct kernel_state {
     plan_build *build;
     const struct kernel_query *q;
-    int variant, most; /* most: how many variants are looked for */
-    char text[96];     /* the implementation, and how many conversions */
+    int variant, limit; /* limit: how many variants are looked for */
+    char text[96];      /* the implementation, and how many conversions */
     size_t work_bytes;
     int threads;
     size_t out_bytes; /* of output 0 */
@@ -160,7 +160,7 @@ struct kernel_state {
 };
 
 /* The hooks of every kernel. */
-enum status plan_query(plan_build *build, int most, const struct kernel_query *q, int variant,
+enum status plan_query(plan_build *build, int limit, const struct kernel_query *q, int variant,
                        struct kernel_state *state, struct error *why);
 int plan_variants(const struct kernel_state *state);
 void plan_describe(const struct kernel_state *state, char *text, size_t size);
@@ -206,11 +206,11 @@ enum status post_eltwise(struct step_attr *attr, dnnl_alg_kind_t kind, double al
 bool is_op(const struct kernel_query *q, const char *name);
 
 /* Defines kernel `onednn_<symbol>` from its build function. */
-#define ONEDNN_KERNEL(symbol, build, most_variants, ...)                                           \
+#define ONEDNN_KERNEL(symbol, build, variants_max, ...)                                            \
     static enum status symbol##_plan(const struct kernel_query *q, int variant,                    \
                                      struct kernel_state *state, struct error *why)                \
     {                                                                                              \
-        return plan_query(build, most_variants, q, variant, state, why);                           \
+        return plan_query(build, variants_max, q, variant, state, why);                            \
     }                                                                                              \
     REGISTER(kernel, onednn_##symbol) = {.name = "onednn_" #symbol,                                \
                                          .provider = "onednn",                                     \

@@ -219,7 +219,7 @@ static void name_steps(const struct plan *plan, char *text, size_t size)
         snprintf(text, size, "%s", name);
 }
 
-enum status plan_query(plan_build *build, int most, const struct kernel_query *q, int variant,
+enum status plan_query(plan_build *build, int limit, const struct kernel_query *q, int variant,
                        struct kernel_state *state, struct error *why)
 {
     struct plan plan = {.variant = variant};
@@ -229,7 +229,7 @@ enum status plan_query(plan_build *build, int most, const struct kernel_query *q
     state->build = build;
     state->q = q;
     state->variant = variant;
-    state->most = most;
+    state->limit = limit;
     state->work_bytes = plan.work_bytes;
     state->threads = q->threads;
     state->out_bytes = sizeof(float);
@@ -244,7 +244,7 @@ int plan_variants(const struct kernel_state *state)
 {
     int count = 1;
     team_threads(state->threads);
-    for (; count < state->most; count++) {
+    for (; count < state->limit; count++) {
         struct plan plan = {.variant = count};
         if (plan_make(state->build, state->q, &plan, NULL) != STATUS_OK)
             return count;
