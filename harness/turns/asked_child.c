@@ -151,7 +151,7 @@ static void asked_child_last_words(const struct asked_child *child, char *text, 
         got--;
     end[got > 0 ? got : 0] = '\0';
     const char *line = strrchr(end, '\n');
-    snprintf(text, size, "%s", line ? line + 1 : end);
+    snprintf(text, size, "%.*s", (int)size - 1, line ? line + 1 : end);
 }
 
 /* ---- talking ---- */
