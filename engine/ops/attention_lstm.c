@@ -19,18 +19,10 @@
 #include "engine/ops/compute/ref_gemm.h"
 #include "engine/ops/family/gradient.h"
 
-static enum status sizes(const struct infer *c, struct attention_lstm *s, struct error *err)
-{
-    const struct shape *in[ALSTM_INPUTS];
-    for (int k = 0; k < ALSTM_INPUTS; k++)
-        in[k] = infer_has(c, k) ? &c->in[k]->shape : NULL;
-    return attention_lstm_from(in, s, err);
-}
-
 static enum status infer(const struct infer *c, struct error *err)
 {
     struct attention_lstm s;
-    TRY(sizes(c, &s, err));
+    TRY(attention_lstm_infer(c, &s, err));
     if (!infer_has(c, ALSTM_H))
         return FAIL(err, STATUS_FAILED, "AttentionLSTM: the initial state is absent");
     struct shape each = shape_of(s.steps, s.batch, s.hidden);
@@ -47,7 +39,7 @@ static enum status infer(const struct infer *c, struct error *err)
 static void cost(const struct infer *c, struct cost *cost)
 {
     struct attention_lstm s;
-    if (sizes(c, &s, NULL) != STATUS_OK)
+    if (attention_lstm_infer(c, &s, NULL) != STATUS_OK)
         return;
     double turns = (double)(s.steps * s.batch), h = (double)s.hidden, context = (double)s.context;
     double source = (double)s.source, keys = (double)s.keys;
@@ -122,17 +114,17 @@ static void attend(const struct run *r, int64_t t, int64_t b)
     int64_t at = t * s->batch + b;
     const double *v = input(r, ALSTM_SCORE), *asked = r->asked + b * s->keys;
     const double *memory = input(r, ALSTM_MEMORY) + b * s->source * s->context;
-    double *context = r->state + b * (s->context + s->hidden), most = -INFINITY, sum = 0;
+    double *context = r->state + b * (s->context + s->hidden), largest = -INFINITY, sum = 0;
     double *all = output(r, ALSTM_OUT_SHARES), *contexts = output(r, ALSTM_OUT_CONTEXT);
     for (int64_t w = 0; w < length; w++) {
         const double *key = input(r, ALSTM_KEYS) + (b * s->source + w) * s->keys;
         r->shares[w] = 0;
         for (int64_t k = 0; k < s->keys; k++)
             r->shares[w] += v[k] * tanh(key[k] + asked[k]);
-        most = fmax(most, r->shares[w]);
+        largest = fmax(largest, r->shares[w]);
     }
     for (int64_t w = 0; w < length; w++)
-        sum += r->shares[w] = exp(r->shares[w] - most);
+        sum += r->shares[w] = exp(r->shares[w] - largest);
     memset(context, 0, (size_t)s->context * sizeof(*context));
     for (int64_t w = 0; w < length; w++) {
         r->shares[w] /= sum;
@@ -170,10 +162,7 @@ static void run_steps(const struct run *r)
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     struct run r = {.call = call};
-    const struct shape *in[ALSTM_INPUTS];
-    for (int k = 0; k < ALSTM_INPUTS; k++)
-        in[k] = k < call->in_count && call->in[k] ? &call->in[k]->shape : NULL;
-    TRY(attention_lstm_from(in, &r.s, err));
+    TRY(attention_lstm_call(call, &r.s, err));
     size_t rows = (size_t)r.s.batch, n = (size_t)r.s.hidden;
     r.state = calloc(rows * ((size_t)r.s.context + n) + 1, sizeof(double));
     r.memory = calloc(rows * n + 1, sizeof(double));

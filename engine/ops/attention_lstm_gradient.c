@@ -28,18 +28,10 @@ static enum status check(const struct infer *c, int input, bool must, struct sha
                 shape_text(&want, text_want));
 }
 
-static enum status sizes(const struct infer *c, struct attention_lstm *s, struct error *err)
-{
-    const struct shape *in[ALSTM_INPUTS];
-    for (int k = 0; k < ALSTM_INPUTS; k++)
-        in[k] = infer_has(c, k) ? &c->in[k]->shape : NULL;
-    return attention_lstm_from(in, s, err);
-}
-
 static enum status infer(const struct infer *c, struct error *err)
 {
     struct attention_lstm s;
-    TRY(sizes(c, &s, err));
+    TRY(attention_lstm_infer(c, &s, err));
     TRY(check(c, ALSTM_CELLS, true, shape_of(s.steps, s.batch, s.hidden), err));
     TRY(check(c, ALSTM_DY, false, shape_of(s.steps, s.batch, s.hidden), err));
     TRY(check(c, ALSTM_DCONTEXT, false, shape_of(s.steps, s.batch, s.context), err));
@@ -59,7 +51,7 @@ static enum status infer(const struct infer *c, struct error *err)
 static void cost(const struct infer *c, struct cost *cost)
 {
     struct attention_lstm s;
-    if (sizes(c, &s, NULL) != STATUS_OK)
+    if (attention_lstm_infer(c, &s, NULL) != STATUS_OK)
         return;
     double turns = (double)(s.steps * s.batch), h = (double)s.hidden, context = (double)s.context;
     double source = (double)s.source, keys = (double)s.keys;
@@ -213,10 +205,7 @@ static void back_step(const struct run *r, int64_t t)
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     struct run r = {.call = call};
-    const struct shape *in[ALSTM_INPUTS];
-    for (int k = 0; k < ALSTM_INPUTS; k++)
-        in[k] = k < call->in_count && call->in[k] ? &call->in[k]->shape : NULL;
-    TRY(attention_lstm_from(in, &r.s, err));
+    TRY(attention_lstm_call(call, &r.s, err));
     size_t rows = (size_t)r.s.batch, n = (size_t)r.s.hidden, wide = (size_t)r.s.context + n;
     r.by_state = calloc(rows * wide + 1, sizeof(double));
     r.by_c = calloc(rows * n + 1, sizeof(double));

@@ -10,16 +10,21 @@
 
 static enum function form_of(const struct node *node)
 {
-    bool by_tanh = strcmp(node_string(node, "approximate", "none"), "tanh") == 0;
-    return by_tanh ? FN_GELU_TANH : FN_GELU_ERF;
+    const char *form = node_string(node, "approximate", "none");
+    return strcmp(form, "tanh") == 0 ? FN_GELU_TANH : FN_GELU_ERF;
 }
 
-static double value(double x, const struct node *node)
+static double by_erf(double x)
 {
-    return function_value(form_of(node), 0, 0, x, 0);
+    return function_value(FN_GELU_ERF, 0, 0, x, 0);
 }
 
-static const struct unary gelu = {.value = value};
+static double by_tanh(double x)
+{
+    return function_value(FN_GELU_TANH, 0, 0, x, 0);
+}
+
+static const struct unary exact = {.value = by_erf}, approximate = {.value = by_tanh};
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -28,7 +33,7 @@ static enum status infer(const struct infer *c, struct error *err)
         return FAIL(err, STATUS_FAILED,
                     "attribute approximate of Gelu is \"%s\"; it may be \"none\" or \"tanh\"",
                     form);
-    return unary_infer(c, &gelu, err);
+    return unary_infer(c, &exact, err);
 }
 
 static void cost(const struct infer *c, struct cost *cost)
@@ -40,7 +45,7 @@ static void cost(const struct infer *c, struct cost *cost)
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     (void)err;
-    return unary_reference(call, &gelu);
+    return unary_reference(call, form_of(call->node) == FN_GELU_ERF ? &exact : &approximate);
 }
 
 static enum status expression(const struct node *node, const float *const *scalars,

@@ -3,19 +3,17 @@
  * flatten = 1 (opsets before 13) everything from the axis on, as in Softmax. */
 #include "engine/ops/family/softmax.h"
 
+static void line(const struct axis *axis, const double *x, double *y)
+{
+    int64_t best = 0;
+    for (int64_t k = axis->inner; k < axis->size * axis->inner; k += axis->inner)
+        best = x[k] > x[best] ? k : best;
+    y[best] = 1;
+}
+
 static enum status reference(const struct ref_call *call, struct error *err)
 {
-    struct axis axis;
-    const struct ref_tensor *x = call->in[0];
-    TRY(axis_of_softmax(call->node, &x->shape, &axis, err));
-    for (int64_t line = 0; axis.size && line < axis.outer * axis.inner; line++) {
-        int64_t base = line / axis.inner * axis.size * axis.inner + line % axis.inner, best = base;
-        for (int64_t k = 1; k < axis.size; k++)
-            if (x->f[base + k * axis.inner] > x->f[best])
-                best = base + k * axis.inner;
-        call->out[0]->f[best] = 1;
-    }
-    return STATUS_OK;
+    return softmax_reference(call, line, err);
 }
 
 /* One comparison per element. */

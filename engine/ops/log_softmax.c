@@ -5,22 +5,9 @@
 #include "engine/ops/family/gradient.h"
 #include "engine/ops/family/softmax.h"
 
-static void cost(const struct infer *c, struct cost *cost)
-{
-    double count = (double)shape_count(&c->out[0]->shape);
-    cost->elementwise = 5 * count;
-    cost->transcendentals = count;
-}
-
 static enum status reference(const struct ref_call *call, struct error *err)
 {
-    struct axis axis;
-    TRY(axis_of_softmax(call->node, &call->in[0]->shape, &axis, err));
-    for (int64_t k = 0; k < axis.outer * axis.inner; k++) {
-        int64_t start = axis_line(&axis, k);
-        axis_log_softmax(&axis, call->in[0]->f + start, call->out[0]->f + start);
-    }
-    return STATUS_OK;
+    return softmax_reference(call, axis_log_softmax, err);
 }
 
 /* dy - e^y sum dy */
@@ -43,7 +30,7 @@ REGISTER(op, log_softmax) = {
     .inputs_max = 1,
     .attrs = softmax_attrs,
     .infer = softmax_infer,
-    .cost = cost,
+    .cost = softmax_cost,
     .reference = reference,
     .gradient = gradient,
     OP_CASES(softmax_cases),

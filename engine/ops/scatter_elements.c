@@ -6,14 +6,6 @@
 
 static const char *const attrs[] = {"axis", "reduction", NULL};
 
-static void cost(const struct infer *c, struct cost *cost)
-{
-    enum reduction reduction = REDUCE_NONE;
-    if (reduction_of(c->node, &reduction, NULL) == STATUS_OK && reduction != REDUCE_NONE &&
-        dtype_is_float(c->in[2]->dtype))
-        cost->elementwise += (double)shape_count(&c->in[2]->shape);
-}
-
 static enum status gradient(const struct gradient_call *c, struct error *err)
 {
     return scatter_gradient(c, &op_scatter_elements, &op_gather_elements, err);
@@ -39,7 +31,7 @@ REGISTER(op, scatter_elements) = {
     .attrs = attrs,
     .indices = INDICES_EITHER_WAY,
     .infer = scatter_elements_infer,
-    .cost = cost,
+    .cost = scatter_cost,
     .reference = scatter_elements_reference,
     .gradient = gradient,
     OP_CASES(cases),

@@ -47,14 +47,6 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
-static void cost(const struct infer *c, struct cost *cost)
-{
-    enum reduction reduction = REDUCE_NONE;
-    if (reduction_of(c->node, &reduction, NULL) == STATUS_OK && reduction != REDUCE_NONE &&
-        dtype_is_float(c->in[2]->dtype))
-        cost->elementwise += (double)shape_count(&c->in[2]->shape);
-}
-
 static enum status gradient(const struct gradient_call *c, struct error *err)
 {
     return scatter_gradient(c, &op_scatter_nd, &op_gather_nd, err);
@@ -78,7 +70,7 @@ REGISTER(op, scatter_nd) = {
     .attrs = attrs,
     .indices = INDICES_ROWS,
     .infer = infer,
-    .cost = cost,
+    .cost = scatter_cost,
     .reference = reference,
     .gradient = gradient,
     OP_CASES(cases),

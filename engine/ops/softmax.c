@@ -5,14 +5,7 @@
 #include "engine/ops/family/gradient.h"
 #include "engine/ops/family/softmax.h"
 
-static void cost(const struct infer *c, struct cost *cost)
-{
-    double count = (double)shape_count(&c->out[0]->shape);
-    cost->elementwise = 5 * count;
-    cost->transcendentals = count;
-}
-
-static void line(const double *x, double *y, const struct axis *axis)
+static void line(const struct axis *axis, const double *x, double *y)
 {
     double largest = (double)-INFINITY, sum = 0;
     for (int64_t k = 0; k < axis->size; k++)
@@ -25,13 +18,7 @@ static void line(const double *x, double *y, const struct axis *axis)
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {
-    struct axis axis;
-    TRY(axis_of_softmax(call->node, &call->in[0]->shape, &axis, err));
-    for (int64_t k = 0; k < axis.outer * axis.inner; k++) {
-        int64_t start = axis_line(&axis, k);
-        line(call->in[0]->f + start, call->out[0]->f + start, &axis);
-    }
-    return STATUS_OK;
+    return softmax_reference(call, line, err);
 }
 
 /* y (dy - sum y dy) */
@@ -53,7 +40,7 @@ REGISTER(op, softmax) = {
     .inputs_max = 1,
     .attrs = softmax_attrs,
     .infer = softmax_infer,
-    .cost = cost,
+    .cost = softmax_cost,
     .reference = reference,
     .gradient = gradient,
     OP_CASES(softmax_cases),

@@ -77,6 +77,14 @@ enum status reduction_of(const struct node *node, enum reduction *reduction, str
     return UNSUPPORTED(err, "reduction \"%s\" of %s", wanted, node->op->name);
 }
 
+void scatter_cost(const struct infer *c, struct cost *cost)
+{
+    enum reduction reduction = REDUCE_NONE;
+    if (reduction_of(c->node, &reduction, NULL) == STATUS_OK && reduction != REDUCE_NONE &&
+        dtype_is_float(c->in[2]->dtype))
+        cost->elementwise += (double)shape_count(&c->in[2]->shape);
+}
+
 enum status scatter_gradient(const struct gradient_call *c, const struct op *scatter,
                              const struct op *gather, struct error *err)
 {

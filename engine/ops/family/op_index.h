@@ -24,6 +24,8 @@ enum status index_check(const struct node *node, const struct shape *data,
 enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MAX, REDUCE_MIN };
 
 enum status reduction_of(const struct node *node, enum reduction *reduction, struct error *err);
+/* One FLOP for each update, unless it replaces what is there. */
+void scatter_cost(const struct infer *c, struct cost *cost);
 /* The rule of operators that scatter: what updates replace has no gradient, and theirs is gathered.
  * UNSUPPORTED for products, maxima and minima. Of places that are named twice, which only "add"
  * makes sense of, all updates count. */

@@ -3,14 +3,20 @@
 
 #include <stdlib.h>
 
+static struct shape shape_of_result(const struct shape *x, const struct window *w)
+{
+    struct shape y = {.rank = x->rank, .dim = {x->dim[0], x->dim[1]}};
+    for (int k = 0; k < w->rank; k++)
+        y.dim[2 + k] = w->out[k];
+    return y;
+}
+
 enum status pooling_infer(const struct infer *c, struct error *err)
 {
     const struct shape *x = &c->in[0]->shape;
     struct window w;
     TRY(window_from_node(c->node, x, NULL, &w, err));
-    struct shape y = {.rank = x->rank, .dim = {x->dim[0], x->dim[1]}};
-    for (int k = 0; k < w.rank; k++)
-        y.dim[2 + k] = w.out[k];
+    struct shape y = shape_of_result(x, &w);
     infer_set(c, 0, c->in[0]->dtype, &y);
     infer_set(c, 1, DTYPE_I64, &y);
     return STATUS_OK;
@@ -35,9 +41,7 @@ enum status pooling_check_gradient(const struct infer *c, const struct shape *x,
     char text_x[96], text_dy[96];
     struct window w;
     TRY(window_from_node(c->node, x, NULL, &w, err));
-    struct shape y = {.rank = x->rank, .dim = {x->dim[0], x->dim[1]}};
-    for (int k = 0; k < w.rank; k++)
-        y.dim[2 + k] = w.out[k];
+    struct shape y = shape_of_result(x, &w);
     if (!shape_equal(&y, dy))
         return FAIL(err, STATUS_FAILED, "%s: input %s and gradient %s do not go together",
                     c->node->op->name, shape_text(x, text_x), shape_text(dy, text_dy));

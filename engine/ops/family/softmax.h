@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What Softmax, LogSoftmax and Hardmax share: attributes, shape rule and test cases. */
+ * What Softmax, LogSoftmax and Hardmax share: attributes, rules and test cases. */
 #ifndef ENGINE_OPS_FAMILY_SOFTMAX_H
 #define ENGINE_OPS_FAMILY_SOFTMAX_H
 
@@ -13,6 +13,29 @@ static inline enum status softmax_infer(const struct infer *c, struct error *err
     struct axis axis;
     TRY(axis_of_softmax(c->node, &c->in[0]->shape, &axis, err));
     return infer_same(c, err);
+}
+
+/* Of the two that take exponentials. */
+static inline void softmax_cost(const struct infer *c, struct cost *cost)
+{
+    double count = (double)shape_count(&c->out[0]->shape);
+    cost->elementwise = 5 * count;
+    cost->transcendentals = count;
+}
+
+/* Computes every line of the node from where it begins in x and y, which is zero. */
+static inline enum status softmax_reference(const struct ref_call *call,
+                                            void (*line)(const struct axis *axis, const double *x,
+                                                         double *y),
+                                            struct error *err)
+{
+    struct axis axis;
+    TRY(axis_of_softmax(call->node, &call->in[0]->shape, &axis, err));
+    for (int64_t k = 0; axis.size && k < axis.outer * axis.inner; k++) {
+        int64_t start = axis_line(&axis, k);
+        line(&axis, call->in[0]->f + start, call->out[0]->f + start);
+    }
+    return STATUS_OK;
 }
 
 /* A line of the node lies along the axes from *first to before *end. */

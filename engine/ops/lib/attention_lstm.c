@@ -45,6 +45,23 @@ enum status attention_lstm_from(const struct shape *const *in, struct attention_
     return check(in, ALSTM_SCORE, &score, err);
 }
 
+enum status attention_lstm_infer(const struct infer *c, struct attention_lstm *s, struct error *err)
+{
+    const struct shape *in[ALSTM_INPUTS];
+    for (int k = 0; k < ALSTM_INPUTS; k++)
+        in[k] = infer_has(c, k) ? &c->in[k]->shape : NULL;
+    return attention_lstm_from(in, s, err);
+}
+
+enum status attention_lstm_call(const struct ref_call *call, struct attention_lstm *s,
+                                struct error *err)
+{
+    const struct shape *in[ALSTM_INPUTS];
+    for (int k = 0; k < ALSTM_INPUTS; k++)
+        in[k] = k < call->in_count && call->in[k] ? &call->in[k]->shape : NULL;
+    return attention_lstm_from(in, s, err);
+}
+
 int64_t attention_lstm_length(const struct attention_lstm *s, int64_t length)
 {
     return length < 1 ? 1 : length > s->source ? s->source : length;

@@ -58,6 +58,11 @@ struct attention_lstm {
 /* in: shapes of the ALSTM_INPUTS; NULL: absent. */
 enum status attention_lstm_from(const struct shape *const *in, struct attention_lstm *s,
                                 struct error *err);
+/* The same of an operator's shape rule, and of its reference. */
+enum status attention_lstm_infer(const struct infer *c, struct attention_lstm *s,
+                                 struct error *err);
+enum status attention_lstm_call(const struct ref_call *call, struct attention_lstm *s,
+                                struct error *err);
 /* Words of a source sentence that are real: 1 to S. */
 int64_t attention_lstm_length(const struct attention_lstm *s, int64_t length);
 

@@ -68,7 +68,7 @@ struct job {
 static double value_of(const struct job *job, double x)
 {
     const struct node *node = job->call->node;
-    return job->unary->value ? job->unary->value(x, node)
+    return job->unary->value ? job->unary->value(x)
                              : function_value(node->op->function, job->p[0], job->p[1], x, 0);
 }
 

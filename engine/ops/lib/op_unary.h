@@ -4,10 +4,9 @@
  *
  *     FUNCTION_OP(erf, "Erf", FN_ERF, unary_usual_cases);
  *
- * any other a file with
+ * any other, whose value asin(x) is,
  *
- *     static double value(double x, const struct node *node) { ... }
- *     UNARY_OP(asin, "Asin", value, cases, .elementwise = 1, .transcendentals = 1);
+ *     UNARY_OP(asin, "Asin", asin, cases, .elementwise = 1, .transcendentals = 1);
  *
  * Cost per output element: an addition, multiplication, comparison with selection (max, abs), a
  * rounding or a call of exp, log, division ... is 1 FLOP, calls being counted in transcendentals
@@ -30,8 +29,8 @@ enum op_types {
 };
 
 struct unary {
-    double (*value)(double x, const struct node *node); /* NULL: the operator's function */
-    int64_t (*integer)(int64_t x, enum dtype dtype);    /* needed unless types is OP_FLOAT */
+    double (*value)(double x);                       /* NULL: the operator's function */
+    int64_t (*integer)(int64_t x, enum dtype dtype); /* needed unless types is OP_FLOAT */
     enum op_types types;
     double elementwise, transcendentals; /* per element; of a function: its own */
 };
