@@ -30,12 +30,6 @@ static double share_at(int k)
     return k < CURVE_POINTS / 2 ? (k + 0.5) / half : 1 - pow(10, -4 * (k - half) / half);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void put_curve(struct figure *f, const double *sorted, int64_t count)
 {
     figure_block(f, "curve", "time\tshare\tlabel");
@@ -46,7 +40,7 @@ static void put_curve(struct figure *f, const double *sorted, int64_t count)
         double shares[CURVE_POINTS];
         for (int k = 0; k < CURVE_POINTS; k++)
             shares[k] = share_at(k);
-        qsort(shares, CURVE_POINTS, sizeof(shares[0]), by_value);
+        stats_sort(shares, CURVE_POINTS);
         for (int k = 0; k < CURVE_POINTS; k++)
             figure_row(f, "", "%.6g\t%.6g", stats_quantile(sorted, (int)count, shares[k]),
                        100 * shares[k]);

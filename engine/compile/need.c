@@ -15,6 +15,7 @@
 
 #include "base/registry.h"
 #include "engine/compile/trial.h"
+#include "engine/graph/cost.h"
 #include "engine/graph/op_list.h"
 #include "engine/reference/reference.h"
 
@@ -24,7 +25,7 @@ static const double winograd_error = 2e-5; /* its own bound: refused where less 
 static const double trial_states = 3;      /* candidates that hold prepared weights at once */
 static const double cached_weights = 8e6;  /* more, and the trial streams a buffer between runs */
 static const double thread_scratch = 2e6;  /* of each: their blocks fit a second cache */
-static const double scratch_most = 128e6;  /* kernels work in blocks that fit the caches */
+static const double scratch_max = 128e6;   /* kernels work in blocks that fit the caches */
 
 struct walk {
     const struct graph *g;
@@ -34,11 +35,6 @@ struct walk {
     bool *held; /* per root: its memory is in use */
     bool *kept; /* per weight: plain, for all that read it */
 };
-
-static double bytes_of(const struct value *value)
-{
-    return (double)shape_count(&value->shape) * (double)dtype_size(value->dtype);
-}
 
 static double ref_bytes_of(const struct value *value)
 {
@@ -92,7 +88,7 @@ static double packed_of(const struct walk *w, const struct node *node, bool fixe
     for (int k = !fixed; k < node->op_inputs && node->op->packs; k++) {
         const struct value *value = input_of(w, node, k);
         if (value && value_is_fixed(value) == fixed)
-            bytes += bytes_of(value) * (k == 1 && winograd ? winograd_growth : 1);
+            bytes += value_bytes(value) * (k == 1 && winograd ? winograd_growth : 1);
     }
     return bytes;
 }
@@ -106,7 +102,7 @@ static double prepared_of(const struct walk *w, const struct node *node)
         const struct value *value = input_of(w, node, k);
         if (!value || !value_is_fixed(value) || (!own && w->kept[node->inputs[k]]))
             continue;
-        bytes += bytes_of(value) * (k == 1 && winograd_wins(w, node) ? winograd_growth : 1);
+        bytes += value_bytes(value) * (k == 1 && winograd_wins(w, node) ? winograd_growth : 1);
         w->kept[node->inputs[k]] = w->kept[node->inputs[k]] || !own;
     }
     return bytes;
@@ -132,13 +128,13 @@ static double trial_of(const struct walk *w, const struct node *node)
     for (int k = 0; k < node->input_count; k++) {
         const struct value *value = input_of(w, node, k);
         reference += value ? ref_bytes_of(value) : 0;
-        native += value && !value_is_fixed(value) ? bytes_of(value) : 0;
+        native += value && !value_is_fixed(value) ? value_bytes(value) : 0;
     }
     for (int k = 0; k < node->output_count; k++)
         if (node->outputs[k] != NONE) {
             const struct value *value = &w->g->values[node->outputs[k]];
             reference += ref_bytes_of(value);
-            native += bytes_of(value);
+            native += value_bytes(value);
         }
     bool compared = !w->options->quick_tune || node->op->packs;
     if (node->op->update && native > TRIAL_ALONE_BYTES)
@@ -167,7 +163,7 @@ static void compile_need(struct walk *w, struct memory_need *need)
             if (value && value_is_fixed(value) && w->last[node->inputs[k]] == n &&
                 !w->held[node->inputs[k]]) {
                 w->held[node->inputs[k]] = true; /* in this walk: released */
-                standing -= bytes_of(value);
+                standing -= value_bytes(value);
             }
         }
     }
@@ -180,16 +176,16 @@ static double step_bytes(const struct walk *w, const struct node *node)
     double bytes = 0;
     for (int k = 0; k < node->input_count; k++) {
         const struct value *value = input_of(w, node, k);
-        bytes += value && !value_is_fixed(value) ? bytes_of(value) : 0;
+        bytes += value && !value_is_fixed(value) ? value_bytes(value) : 0;
     }
     for (int k = 0; k < node->output_count; k++)
-        bytes += node->outputs[k] == NONE ? 0 : bytes_of(&w->g->values[node->outputs[k]]);
+        bytes += node->outputs[k] == NONE ? 0 : value_bytes(&w->g->values[node->outputs[k]]);
     return bytes;
 }
 
 static double scratch_of(const struct walk *w, const struct node *node)
 {
-    return fmax(fmin(step_bytes(w, node), scratch_most),
+    return fmax(fmin(step_bytes(w, node), scratch_max),
                 packed_of(w, node, false, winograd_wins(w, node)));
 }
 
@@ -202,7 +198,7 @@ static bool counts(const struct walk *w, int value, bool reference)
 static double size_in(const struct walk *w, int value, bool reference)
 {
     const struct value *v = &w->g->values[value];
-    return reference ? ref_bytes_of(v) : bytes_of(v);
+    return reference ? ref_bytes_of(v) : value_bytes(v);
 }
 
 static void enter(struct walk *w, int value, bool reference, double *live)
@@ -291,7 +287,7 @@ static void activations_need(struct walk *w, struct memory_need *need)
             largest = fmax(largest, scratch_of(w, &g->nodes[n]));
     find_roots(w, false);
     for (int s = 0; s < g->state_count; s++) {
-        need->states += bytes_of(&g->values[g->states[s].before]);
+        need->states += value_bytes(&g->values[g->states[s].before]);
         if (is_in_place(g, &g->states[s]))
             w->root[g->states[s].after] = g->states[s].before;
     }
@@ -300,7 +296,7 @@ static void activations_need(struct walk *w, struct memory_need *need)
         need->activations += (w->options->threads - 2) * thread_scratch;
     for (int k = 0; k < g->input_count; k++)
         if (g->values[g->inputs[k]].kind != VALUE_STATE)
-            need->activations += bytes_of(&g->values[g->inputs[k]]);
+            need->activations += value_bytes(&g->values[g->inputs[k]]);
 }
 
 enum status graph_need(const struct graph *graph, const struct exe_options *options,
@@ -319,7 +315,7 @@ enum status graph_need(const struct graph *graph, const struct exe_options *opti
         find_roots(&w, true);
         for (int v = 0; v < graph->value_count; v++)
             if (value_is_fixed(&graph->values[v]) && w.last[v] != NONE)
-                need->weights += bytes_of(&graph->values[v]);
+                need->weights += value_bytes(&graph->values[v]);
         compile_need(&w, need);
         need->reference = peak_of(&w, true);
         activations_need(&w, need);

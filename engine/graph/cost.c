@@ -7,7 +7,7 @@
 
 enum { SLOTS = 64 }; /* inputs or outputs whose descriptions fit on the stack */
 
-static double value_bytes(const struct value *value)
+double value_bytes(const struct value *value)
 {
     return (double)shape_count(&value->shape) * (double)dtype_size(value->dtype);
 }

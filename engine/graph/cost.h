@@ -33,6 +33,7 @@ struct graph_cost {
     double bytes_streamed, bytes_compulsory; /* compulsory: NAN when out of memory */
 };
 
+double value_bytes(const struct value *value);
 /* Bytes that the node reads once: of a table only the rows that it looks up. */
 double node_bytes_read(const struct graph *g, int node);
 void node_cost(const struct graph *g, int node, struct node_cost *cost);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/graph/cost.h"
 #include "engine/graph/op.h"
 
 struct recompute {
@@ -24,11 +25,6 @@ static bool is_forward(const struct recompute *r, int n)
 static bool is_activation(const struct recompute *r, int v)
 {
     return v != NONE && is_forward(r, r->g->values[v].producer);
-}
-
-static double value_bytes(const struct value *value)
-{
-    return (double)shape_count(&value->shape) * (double)dtype_size(value->dtype);
 }
 
 static void find_last_readers(struct recompute *r)

@@ -4,12 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- memory ---- */
+#include "engine/graph/cost.h"
 
-static double bytes_of(const struct value *value)
-{
-    return (double)shape_count(&value->shape) * (double)dtype_size(value->dtype);
-}
+/* ---- memory ---- */
 
 /* Behind nodes that only rename it: those that are no steps. */
 static int memory_of(const struct graph *g, const bool *computed, int v)
@@ -32,9 +29,9 @@ static void count_read(const struct graph *g, int v, enum phase reader, struct p
     int producer = g->values[v].producer;
     enum phase maker = producer == NONE ? PHASE_COUNT : g->nodes[producer].phase;
     if (reader == PHASE_BACKWARD && maker == PHASE_FORWARD)
-        out->activation_bytes += bytes_of(&g->values[v]);
+        out->activation_bytes += value_bytes(&g->values[v]);
     if (reader == PHASE_UPDATE && (maker == PHASE_BACKWARD || maker == PHASE_COMMUNICATION))
-        out->gradient_bytes += bytes_of(&g->values[v]);
+        out->gradient_bytes += value_bytes(&g->values[v]);
 }
 
 static void count_reads(const struct exe *exe, bool *computed, unsigned *seen,
@@ -62,7 +59,7 @@ static void count_memory(const struct exe *exe, struct phase_sums *out)
     bool *computed = calloc(values, sizeof(*computed));
     unsigned *seen = calloc(values, sizeof(*seen)); /* by which phases */
     for (int s = 0; s < g->state_count; s++)
-        out->state_bytes += bytes_of(&g->values[g->states[s].before]);
+        out->state_bytes += value_bytes(&g->values[g->states[s].before]);
     if (computed && seen)
         count_reads(exe, computed, seen, out);
     else

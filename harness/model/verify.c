@@ -36,8 +36,7 @@ static int roundings_of(const struct graph *g, const struct node *node, enum pre
     return moves || unit == 0 ? 0 : (int)(narrow_tolerance(node->op, type) / unit);
 }
 
-/* The largest number of roundings on any path through the network. */
-static int depth_of(const struct graph *g, enum precision precision)
+int verify_depth(const struct graph *g, node_weight *weight, enum precision precision)
 {
     int *depth = calloc((size_t)g->value_count + 1, sizeof(*depth)), deepest = 0;
     if (!depth)
@@ -48,7 +47,7 @@ static int depth_of(const struct graph *g, enum precision precision)
         for (int k = 0; k < node->input_count; k++)
             if (node->inputs[k] != NONE && depth[node->inputs[k]] > at)
                 at = depth[node->inputs[k]];
-        at += roundings_of(g, node, precision);
+        at += weight(g, node, precision);
         deepest = at > deepest ? at : deepest;
         for (int k = 0; k < node->output_count; k++)
             if (node->outputs[k] != NONE)
@@ -74,7 +73,9 @@ static double unit_of(const struct graph *g, enum precision precision)
 double verify_bound(const struct graph *compiled, enum precision precision)
 {
     double unit = unit_of(compiled, precision);
-    return unit > 0 ? fmax(1e-5, 2 * unit * sqrt(1 + depth_of(compiled, precision))) : 1e-5;
+    return unit > 0
+               ? fmax(1e-5, 2 * unit * sqrt(1 + verify_depth(compiled, roundings_of, precision)))
+               : 1e-5;
 }
 
 static double bound_of(const struct graph *graph, const struct exe *exe)

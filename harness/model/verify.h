@@ -17,6 +17,10 @@ struct verification {
     int64_t both_nan;
 };
 
+/* The largest sum of what its nodes count for on any path through the network. */
+typedef int node_weight(const struct graph *g, const struct node *node, enum precision precision);
+int verify_depth(const struct graph *g, node_weight *weight, enum precision precision);
+
 /* What the precision allows a network after the passes. Roundings are practically independent, so
  * their errors add up like the steps of a random walk: twice its deviation after the largest number
  * of roundings on a path through the network, in halves of the type's last place. */

@@ -88,24 +88,12 @@ static double error_of(const struct step *s, int output, const struct ref_tensor
 
 /* ---- how far f32 may be ---- */
 
-/* Results that are computed one after the other, at most. */
-static int depth_of(const struct graph *g)
+/* Whether a node computes anything. */
+static int computes(const struct graph *g, const struct node *node, enum precision precision)
 {
-    int *depth = calloc((size_t)g->value_count + 1, sizeof(*depth)), deepest = 0;
-    for (int n = 0; depth && n < g->node_count; n++) {
-        const struct node *node = &g->nodes[n];
-        int at = 0;
-        for (int k = 0; k < node->input_count; k++)
-            if (node->inputs[k] != NONE && depth[node->inputs[k]] > at)
-                at = depth[node->inputs[k]];
-        at += narrow_class_of(node->op) != NARROW_MOVE;
-        deepest = at > deepest ? at : deepest;
-        for (int k = 0; k < node->output_count; k++)
-            if (node->outputs[k] != NONE)
-                depth[node->outputs[k]] = at;
-    }
-    free(depth);
-    return deepest;
+    (void)g;
+    (void)precision;
+    return narrow_class_of(node->op) != NARROW_MOVE;
 }
 
 /* Rounding to f32 changes a number by up to 2^-24 of itself. */
@@ -128,7 +116,7 @@ static enum status disturbed_error(struct step *s, int turn, double *worst, stru
     double largest = largest_gradient(s);
     TRY(reference_inputs(g, s->inputs, s->pool, err));
     for (int k = 0; k < g->input_count; k++)
-        disturb(&s->inputs[k], sqrt(1 + depth_of(g)),
+        disturb(&s->inputs[k], sqrt(1 + verify_depth(g, computes, PRECISION_F32)),
                 random_hash(g->values[g->inputs[k]].name) + (uint64_t)turn);
     TRY(reference_run(g, s->inputs, s->other, s->pool, err));
     for (int k = 0; k < g->output_count; k++)
