@@ -22,6 +22,7 @@
 #include "engine/reference/reference.h"
 #include "engine/train/autodiff.h"
 #include "tests/lib/child.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/op_case.h"
 
 enum { INPUTS_MAX = 32, EACH_ALONE = 64, FEW = 8, CASE_LIMIT_S = 300 };
@@ -117,7 +118,6 @@ static void choose_inputs(struct graph *g)
 static enum status make_loss(struct subject *s, struct error *err)
 {
     struct graph *g = s->g;
-    struct fill fill = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     int loss = NONE;
     for (int k = 0; k < g->nodes[0].output_count; k++) {
         int v = g->nodes[0].outputs[k];
@@ -127,7 +127,7 @@ static enum status make_loss(struct subject *s, struct error *err)
             continue;
         char name[32];
         snprintf(name, sizeof(name), "random%d", k);
-        int by = graph_input(g, name, g->values[v].dtype, g->values[v].shape, fill);
+        int by = graph_input(g, name, g->values[v].dtype, g->values[v].shape, noise());
         int product = graph_node(g, op_mul.name, NULL, INPUTS(v, by), NO_ATTRS);
         int sum = graph_node(g, op_reduce_sum.name, NULL, INPUTS(product),
                              ATTRS(attr_int("keepdims", 0)));

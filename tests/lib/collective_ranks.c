@@ -75,6 +75,12 @@ enum status one_rank_open(const struct ranks_case *c, const struct backend *back
     return STATUS_OK;
 }
 
+enum status one_rank_run(struct one_rank *one, struct error *err)
+{
+    TRY(one->comm.start(&one->comm, one->plan, one->input, one->output, err));
+    return one->comm.wait(&one->comm, one->plan, err);
+}
+
 void one_rank_close(struct one_rank *one)
 {
     if (one->comm.state)

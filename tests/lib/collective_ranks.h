@@ -50,6 +50,8 @@ struct one_rank {
 };
 enum status one_rank_open(const struct ranks_case *c, const struct backend *backend,
                           struct group *group, int rank, struct one_rank *out, struct error *err);
+/* Carries it out, from beginning to end. */
+enum status one_rank_run(struct one_rank *one, struct error *err);
 void one_rank_close(struct one_rank *one);
 
 /* Mappings of this process that others may share: the groups that it has not freed, and files of

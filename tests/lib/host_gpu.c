@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/run/plugin.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
@@ -29,11 +30,6 @@ long gpu_live(void)
     return opened.live ? opened.live() : 0;
 }
 
-struct fill gpu_noise(void)
-{
-    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
-}
-
 struct exe_options gpu_options(const char *device)
 {
     return (struct exe_options){
@@ -43,7 +39,7 @@ struct exe_options gpu_options(const char *device)
 struct graph *gpu_small_net(void)
 {
     struct graph *g = graph_new("small");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3, 9, 9), gpu_noise());
+    int x = noise_input(g, "x", shape_of(2, 3, 9, 9));
     x = relu(g, conv2d(g, x, .name = "conv", .out = 8, .kernel = 3, .pad = 1));
     x = flatten(g, global_average_pool(g, x));
     x = dense(g, x, "dense", 10);
@@ -54,7 +50,7 @@ struct graph *gpu_small_net(void)
 struct graph *gpu_mixed_net(void)
 {
     struct graph *g = graph_new("mixed");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 32), gpu_noise());
+    int x = noise_input(g, "x", shape_of(4, 32));
     int a = unary(g, "Asinh", dense(g, x, "first", 24));
     int b = dense(g, a, "second", 24);
     graph_output(g, softmax(g, add(g, a, b), -1));

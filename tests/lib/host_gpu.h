@@ -33,7 +33,6 @@ long gpu_live(void);
 
 /* One thread, no tuning. */
 struct exe_options gpu_options(const char *device);
-struct fill gpu_noise(void);
 /* Every node has an own kernel. */
 struct graph *gpu_small_net(void);
 /* Three nodes have none: the host computes them, in the middle and at the end. */

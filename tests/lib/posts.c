@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/run/exe.h"
+#include "tests/lib/noise.h"
 
 enum operand { NO_OPERAND, RESIDUAL, CHANNELS };
 
@@ -55,12 +56,11 @@ static struct shape channels_of(const struct op *op, const struct shape *out)
 static int add_operand(struct graph *g, enum operand operand, int index)
 {
     const struct node *node = &g->nodes[0];
-    struct fill fill = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     struct shape out = g->values[node->outputs[0]].shape;
     enum dtype type = g->values[node->outputs[0]].dtype;
     if (operand == RESIDUAL)
-        return graph_input(g, "residual", type, out, fill);
-    return graph_param(g, index ? "shift" : "scale", type, channels_of(node->op, &out), fill);
+        return graph_input(g, "residual", type, out, noise());
+    return graph_param(g, index ? "shift" : "scale", type, channels_of(node->op, &out), noise());
 }
 
 enum status posts_add(int index, struct graph *g, struct error *err)

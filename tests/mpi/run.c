@@ -54,12 +54,6 @@ static void fill_inputs(const struct ranks_case *c, unsigned char *inputs, size_
     }
 }
 
-static enum status operate(struct one_rank *one, struct error *err)
-{
-    TRY(one->comm.start(&one->comm, one->plan, one->input, one->output, err));
-    return one->comm.wait(&one->comm, one->plan, err);
-}
-
 /* Where this rank's part of all outputs is; and its input. */
 static void offsets_of(const struct ranks_case *c, int rank, size_t *input, size_t *output)
 {
@@ -89,7 +83,7 @@ static enum status compare_with_loop(struct world *world, const struct ranks_cas
     enum status status = one_rank_open(c, world->backend, world->group, world->rank, &one, err);
     if (status == STATUS_OK) {
         memcpy(one.input, world->inputs + from, one.input_bytes);
-        status = operate(&one, err);
+        status = one_rank_run(&one, err);
     }
     if (status == STATUS_OK && memcmp(one.output, world->outputs + to, one.output_bytes) != 0)
         status = FAIL(err, STATUS_INVALID, "other bits than loop");
@@ -104,7 +98,7 @@ static enum status compare_own(struct world *world, const struct ranks_case *c, 
     struct comm_call call = c->call;
     call.counts = c->counts;
     TRY(one_rank_open(c, world->backend, world->group, world->rank, &one, err));
-    enum status status = operate(&one, err);
+    enum status status = one_rank_run(&one, err);
     if (status == STATUS_OK && example_wrong(&call, world->rank, c->ranks, one.output) > 0)
         status = FAIL(err, STATUS_INVALID, "wrong elements");
     one_rank_close(&one);
@@ -176,7 +170,7 @@ static enum status meet_trouble(struct world *world, enum trouble trouble, int v
             raise(SIGSTOP);
         if (k == 50 && world->rank == victim && trouble == LEAVES)
             break;
-        status = operate(&one, err);
+        status = one_rank_run(&one, err);
     }
     one_rank_close(&one);
     return status;

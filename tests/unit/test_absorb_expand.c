@@ -4,17 +4,12 @@
 
 #include "engine/compile/compile.h"
 #include "engine/graph/op_list.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { USERS = 5, STEPS = 7, WIDTH = 40 };
-
-static int input(struct graph *g, const char *name, struct shape shape)
-{
-    return graph_input(g, name, DTYPE_F32, shape,
-                       (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
-}
 
 static int expanded(struct graph *g, int x)
 {
@@ -52,8 +47,8 @@ TEST(operands_are_read_as_they_were)
                                    shape_of(USERS, 1, 1), shape_of(1, STEPS, 1)};
     for (int k = 0; k < 4; k++) {
         struct graph *g = graph_new("product");
-        int y = input(g, "y", shape_of(USERS, STEPS, WIDTH));
-        int x = expanded(g, input(g, "x", shapes[k]));
+        int y = noise_input(g, "y", shape_of(USERS, STEPS, WIDTH));
+        int x = expanded(g, noise_input(g, "x", shapes[k]));
         graph_output(g, k % 2 ? mul(g, y, x) : add(g, x, y));
         assert_int_equal(expands_left(g), 0);
     }
@@ -64,8 +59,8 @@ TEST(one_operand_stays_expanded)
 {
     for (int kind = 0; kind < 3; kind++) {
         struct graph *g = graph_new("both");
-        int x = expanded(g, input(g, "x", shape_of(USERS, 1, WIDTH)));
-        int y = input(g, "y", shape_of(1, 1, WIDTH));
+        int x = expanded(g, noise_input(g, "x", shape_of(USERS, 1, WIDTH)));
+        int y = noise_input(g, "y", shape_of(1, 1, WIDTH));
         if (kind == 0)
             graph_output(g, mul(g, x, x));
         else if (kind == 1)
@@ -79,8 +74,8 @@ TEST(one_operand_stays_expanded)
 TEST(what_else_reads_it_has_it)
 {
     struct graph *g = graph_new("read");
-    int y = input(g, "y", shape_of(USERS, STEPS, WIDTH));
-    int x = expanded(g, input(g, "x", shape_of(USERS, 1, WIDTH)));
+    int y = noise_input(g, "y", shape_of(USERS, STEPS, WIDTH));
+    int x = expanded(g, noise_input(g, "x", shape_of(USERS, 1, WIDTH)));
     graph_output(g, mul(g, x, y));
     graph_output(g, x);
     assert_int_equal(expands_left(g), 1);

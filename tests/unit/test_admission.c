@@ -14,6 +14,7 @@
 #include "harness/model/verify.h"
 #include "harness/watch/resident.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
 #include "workloads/workload.h"
@@ -129,8 +130,7 @@ TEST(a_chain_needs_two_of_its_values)
 {
     struct graph *g = graph_new("chain");
     int64_t shape[] = {64, 64};
-    struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(4096), noise);
+    int x = noise_input(g, "x", shape_of(4096));
     for (int k = 0; k < 6; k++)
         x = graph_node(g, "Relu", NULL, INPUTS(x), NO_ATTRS);
     x = graph_node(g, "Reshape", NULL, INPUTS(x, graph_const_i64(g, 2, shape)), NO_ATTRS);
@@ -145,9 +145,8 @@ TEST(a_chain_needs_two_of_its_values)
 static struct graph *conv3(int64_t size)
 {
     struct graph *g = graph_new("conv");
-    struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 64, size, size), noise);
-    int w = graph_param(g, "w", DTYPE_F32, shape_of(64, 64, 3, 3), noise);
+    int x = noise_input(g, "x", shape_of(1, 64, size, size));
+    int w = noise_param(g, "w", shape_of(64, 64, 3, 3));
     graph_output(g, graph_node(g, "Conv", NULL, INPUTS(x, w), NO_ATTRS));
     return g;
 }
@@ -171,12 +170,11 @@ TEST(winograd_may_keep_four_times_the_weights)
 TEST(states_stand_beside_activations)
 {
     const double weights = 64 * 64 * 9 * 4, image = 64 * 20 * 20 * 4, result = 64 * 18 * 18 * 4;
-    struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     struct graph *g = graph_new("state");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 64, 20, 20), noise);
-    int w = graph_state(g, "w", DTYPE_F32, shape_of(64, 64, 3, 3), noise);
-    int dw = graph_input(g, "dw", DTYPE_F32, shape_of(64, 64, 3, 3), noise);
-    int rate = graph_input(g, "rate", DTYPE_F32, shape_scalar(), noise);
+    int x = noise_input(g, "x", shape_of(1, 64, 20, 20));
+    int w = graph_state(g, "w", DTYPE_F32, shape_of(64, 64, 3, 3), noise());
+    int dw = noise_input(g, "dw", shape_of(64, 64, 3, 3));
+    int rate = noise_input(g, "rate", shape_scalar());
     int step = graph_input(g, "step", DTYPE_I64, shape_scalar(), (struct fill){.kind = FILL_INDEX});
     graph_output(g, graph_node(g, "Conv", NULL, INPUTS(x, w), NO_ATTRS));
     int next = graph_node(g, "Sgd", NULL, INPUTS(rate, step, NONE, w, dw), NO_ATTRS);

@@ -9,13 +9,9 @@
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 #include "engine/reference/reference.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
-
-static struct fill noise(void)
-{
-    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
-}
 
 static struct exe_options quick(void)
 {
@@ -35,10 +31,10 @@ static int steps_of(const struct exe *exe, const char *op)
 static struct graph *gradients(struct shape a_shape, struct shape b_shape)
 {
     struct graph *g = graph_new("gradients");
-    int a = graph_input(g, "a", DTYPE_F32, a_shape, noise());
-    int b = graph_input(g, "b", DTYPE_F32, b_shape, noise());
+    int a = noise_input(g, "a", a_shape);
+    int b = noise_input(g, "b", b_shape);
     int y = make_mat_mul(g, a, b), dx[2] = {NONE, NONE};
-    int dy = graph_input(g, "dy", DTYPE_F32, g->values[y].shape, noise());
+    int dy = noise_input(g, "dy", g->values[y].shape);
     struct gradient_call call = {g, g->values[y].producer, &dy, (const bool[]){true, true}, dx};
     MUST(op_mat_mul.gradient, &call);
     graph_output(g, dx[0]);
@@ -96,7 +92,7 @@ TEST(convolutions_of_states_are_fast)
         for (int p = 0; p < 4; p++)
             pads[p] = cases[k].pads;
         struct graph *g = graph_new("convolution");
-        int x = graph_input(g, "x", DTYPE_F32, cases[k].x, noise());
+        int x = noise_input(g, "x", cases[k].x);
         int w = graph_state(g, "w", DTYPE_F32, cases[k].w, noise());
         int b = graph_state(g, "b", DTYPE_F32, shape_of(cases[k].w.dim[0]), noise());
         int y = graph_node(g, "Conv", NULL, INPUTS(x, w, b),

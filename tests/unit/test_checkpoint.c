@@ -11,6 +11,7 @@
 #include "engine/train/checkpoint.h"
 #include "engine/train/checkpoint_compare.h"
 #include "engine/train/train.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 
 enum { WIDTH = 37, BEFORE = 3, AFTER = 4 };
@@ -32,11 +33,10 @@ static struct training training_new(const struct recipe *recipe, int64_t width)
 {
     struct training t;
     struct exe_options options = {.threads = 1, .no_tune = true};
-    struct fill uniform = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     struct graph *g = graph_new("linear");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, width), uniform);
-    int a = graph_param(g, "a", DTYPE_F32, shape_of(width, 5), uniform);
-    int b = graph_param(g, "b", DTYPE_F32, shape_of(5, 1), uniform);
+    int x = noise_input(g, "x", shape_of(1, width));
+    int a = noise_param(g, "a", shape_of(width, 5));
+    int b = noise_param(g, "b", shape_of(5, 1));
     graph_output(g, make_mat_mul(g, make_mat_mul(g, x, a), b));
     MUST(train_step, g, recipe, NULL);
     MUST(exe_new, g, &options, &t.exe);

@@ -12,14 +12,14 @@
 #include "engine/run/exe.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 static int input(struct graph *g, const char *name, int64_t channels, int64_t width)
 {
-    return graph_input(g, name, DTYPE_F32, shape_of(2, channels, 6, width),
-                       (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    return noise_input(g, name, shape_of(2, channels, 6, width));
 }
 
 /* Two nested concatenations, each normalised; the inner one is read elsewhere too. `images`: the

@@ -7,21 +7,16 @@
 #include "engine/graph/op_list.h"
 #include "engine/reference/reference.h"
 #include "engine/run/exe_internal.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { ROWS = 37, WIDTH = 24, OUTPUTS_MAX = 4 };
 
-static int input(struct graph *g, const char *name, struct shape shape)
-{
-    return graph_input(g, name, DTYPE_F32, shape,
-                       (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
-}
-
 static int matrix(struct graph *g)
 {
-    return input(g, "x", shape_of(ROWS, WIDTH));
+    return noise_input(g, "x", shape_of(ROWS, WIDTH));
 }
 
 static int side_by_side(struct graph *g, int a, int b)
@@ -101,7 +96,7 @@ TEST(convolutions_write_their_channels)
 {
     for (int batch = 1; batch < 3; batch++) {
         struct graph *g = graph_new("inception");
-        int x = input(g, "x", shape_of(batch, 16, 9, 7));
+        int x = noise_input(g, "x", shape_of(batch, 16, 9, 7));
         int a = relu(g, conv2d(g, x, .name = "a", .out = 5, .kernel = 1, .bias = true));
         int b = conv2d(g, x, .name = "b", .out = 32, .kernel = 3, .pad = 1, .bias = true);
         int c = sigmoid(g, conv2d(g, x, .name = "c", .out = 7, .kernel = 5, .pad = 2));
@@ -120,7 +115,7 @@ TEST(heads_write_their_boxes)
         int parts[2];
         for (int k = 0; k < 2; k++) {
             int64_t side = 6 - 3 * k;
-            int x = input(g, k ? "small" : "large", shape_of(batch, 8, side, side));
+            int x = noise_input(g, k ? "small" : "large", shape_of(batch, 8, side, side));
             x = conv2d(g, x, .name = k ? "b" : "a", .out = 12, .kernel = 3, .pad = 1, .bias = true);
             parts[k] = reshape(g, transpose(g, x, 4, to_last), 3,
                                (const int64_t[]){batch, side * side * 3, 4});
@@ -235,10 +230,9 @@ TEST(as_it_is_where_that_is_asked_for)
 TEST(a_state_moves_on)
 {
     enum { LENGTH = 4 };
-    struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     struct graph *g = graph_new("queue");
-    int s = graph_state(g, "s", DTYPE_F32, shape_of(LENGTH, WIDTH), noise);
-    int x = input(g, "x", shape_of(1, WIDTH));
+    int s = graph_state(g, "s", DTYPE_F32, shape_of(LENGTH, WIDTH), noise());
+    int x = noise_input(g, "x", shape_of(1, WIDTH));
     int rest = slice(g, s, (struct range){0, 1, LENGTH, 0});
     int y = concat(g, 0, 2, (const int[]){rest, relu(g, x)});
     graph_output(g, sigmoid(g, y));

@@ -2,21 +2,17 @@
 #include <stdio.h>
 
 #include "engine/graph/cost.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
-
-static struct fill noise(void)
-{
-    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
-}
 
 static int image(struct graph *g, int64_t batch)
 {
-    return graph_input(g, "x", DTYPE_F32, shape_of(batch, 8, 4, 4), noise());
+    return noise_input(g, "x", shape_of(batch, 8, 4, 4));
 }
 
 static int param(struct graph *g, const char *name, struct shape shape)
 {
-    return graph_param(g, name, DTYPE_F32, shape, noise());
+    return noise_param(g, name, shape);
 }
 
 static struct graph_cost cost_of(struct graph *g)
@@ -109,7 +105,7 @@ TEST(a_diamond_of_elementwise_nodes_is_one_kernel)
 TEST(renaming_and_permuting_are_free)
 {
     struct graph *g = graph_new("views");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 6), noise());
+    int x = noise_input(g, "x", shape_of(4, 6));
     int y = graph_node(g, "MatMul", NULL, INPUTS(x, param(g, "w", shape_of(6, 6))), NO_ATTRS);
     y = graph_node(g, "Transpose", NULL, INPUTS(y), NO_ATTRS);
     y = graph_node(g, "Flatten", NULL, INPUTS(y), NO_ATTRS);
@@ -153,7 +149,7 @@ TEST(posts_cost_what_operators_cost)
         struct graph *g = graph_new("post");
         struct node_cost apart, fused, product;
         struct attr form = attr_string("approximate", rows[k].form ? rows[k].form : "none");
-        int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 6), noise());
+        int x = noise_input(g, "x", shape_of(4, 6));
         int y = graph_node(g, "MatMul", NULL, INPUTS(x, param(g, "w", shape_of(6, 5))), NO_ATTRS);
         graph_output(g, graph_node(g, rows[k].op, NULL, INPUTS(y), rows[k].form ? 1 : 0, &form));
         assert_int_equal(g->node_count, 2);

@@ -9,13 +9,13 @@
 #include "engine/reference/reference.h"
 #include "harness/model/decisions.h"
 #include "harness/model/verify.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
 static int input(struct graph *g, const char *name)
 {
-    return graph_input(g, name, DTYPE_F32, shape_of(4, 8),
-                       (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    return noise_input(g, name, shape_of(4, 8));
 }
 
 /* The two largest of each row: values and places. */
@@ -141,9 +141,9 @@ enum { DEPTH = 4096 };
 static struct graph *decided(const char *op, double limit)
 {
     struct graph *g = graph_new("tie");
-    struct fill noise = {.kind = FILL_UNIFORM, .a = 0, .b = 1};
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, DEPTH), noise);
-    int w = graph_param(g, "w", DTYPE_F32, shape_of(DEPTH, 1), noise);
+    struct fill positive = {.kind = FILL_UNIFORM, .a = 0, .b = 1};
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, DEPTH), positive);
+    int w = graph_param(g, "w", DTYPE_F32, shape_of(DEPTH, 1), positive);
     int v = graph_param(g, "limit", DTYPE_F32, shape_of(1, 1),
                         (struct fill){.kind = FILL_CONST, .a = limit});
     int score = graph_node(g, "MatMul", "score", INPUTS(x, w), NO_ATTRS);

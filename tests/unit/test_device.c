@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/stats.h"
 #include "base/system/clock.h"
 #include "engine/compile/compile.h"
 #include "engine/graph/op.h"
@@ -14,6 +15,7 @@
 #include "engine/run/exe.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
@@ -319,12 +321,6 @@ TEST(runs_are_timed_by_the_device)
     graph_free(g);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median time of exe_run (ns) while the device does nothing. */
 static double dry_run_ns(const struct graph *g, int steps)
 {
@@ -344,7 +340,7 @@ static double dry_run_ns(const struct graph *g, int steps)
     host_gpu()->dry(0);
     assert_int_equal(exe_status(exe, NULL), STATUS_OK);
     exe_free(exe);
-    qsort(times, RUNS, sizeof(*times), by_value);
+    stats_sort(times, RUNS);
     return times[RUNS / 2];
 }
 
@@ -355,7 +351,7 @@ TEST(a_replay_costs_the_host_little)
     static const int sizes[] = {1, 300};
     for (int k = 0; k < ARRAY_COUNT(sizes); k++) {
         struct graph *g = graph_new("chain");
-        int x = graph_input(g, "x", DTYPE_F32, shape_of(4), gpu_noise());
+        int x = noise_input(g, "x", shape_of(4));
         for (int node = 0; node < sizes[k]; node++)
             x = unary(g, "Sigmoid", x);
         graph_output(g, x);

@@ -10,6 +10,7 @@
 #include "engine/run/exe_internal.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
 #include "tests/lib/unit/graphs.h"
@@ -30,16 +31,16 @@ static int end(void **state)
     return test_file_remove(state);
 }
 
-static int noise(struct graph *g)
+static int matrix(struct graph *g)
 {
-    return graph_input(g, "x", DTYPE_F32, shape_of(ROWS, COLUMNS), gpu_noise());
+    return noise_input(g, "x", shape_of(ROWS, COLUMNS));
 }
 
 /* Eight nodes, five deep. */
 static struct graph *three_branches(void)
 {
     struct graph *g = graph_new("three");
-    int x = noise(g);
+    int x = matrix(g);
     int a = softmax(g, relu(g, x), -1);
     int b = softmax(g, unary(g, "Tanh", softmax(g, x, 0)), -1);
     graph_output(g, add(g, add(g, a, b), sigmoid(g, x)));
@@ -57,7 +58,7 @@ static struct graph *any_network(unsigned seed)
 {
     enum { NODES = 40 };
     struct graph *g = graph_new("any");
-    int values[NODES + 1] = {noise(g)};
+    int values[NODES + 1] = {matrix(g)};
     for (int n = 0; n < NODES; n++) {
         unsigned count = (unsigned)n + 1, near = count < 6 ? count : 6;
         int a = values[count - 1 - draw(&seed, near)], b = values[draw(&seed, count)];

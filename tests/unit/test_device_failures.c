@@ -7,6 +7,7 @@
 #include "engine/compile/compile.h"
 #include "engine/run/exe.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
@@ -137,7 +138,7 @@ TEST(failures_while_tuning_are_borne)
     struct exe_options options = gpu_options(gpu_name());
     options.no_tune = false;
     struct graph *g = graph_new("one");
-    graph_output(g, relu(g, graph_input(g, "x", DTYPE_F32, shape_of(3, 5), gpu_noise())));
+    graph_output(g, relu(g, noise_input(g, "x", shape_of(3, 5))));
     host_gpu()->clock(COMMAND_NS);
     fail_everywhere(g, &options, TOO_LARGE);
     fail_everywhere(g, &options, LAUNCH_FAILED);

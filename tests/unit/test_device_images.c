@@ -9,6 +9,7 @@
 #include "engine/compile/compile.h"
 #include "engine/reference/reference.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
 #include "tests/lib/unit/graphs.h"
@@ -34,7 +35,7 @@ static const struct window2d window = {.kernel = 2, .stride = 1};
 static struct graph *pools(void)
 {
     struct graph *g = graph_new("pools");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 8, 6, 5), gpu_noise());
+    int x = noise_input(g, "x", shape_of(2, 8, 6, 5));
     graph_output(g, average_pool(g, max_pool(g, x, window), window));
     return g;
 }
@@ -45,7 +46,7 @@ static struct graph *pool_transposed(void)
 {
     static const int64_t to_last[] = {0, 2, 3, 1};
     struct graph *g = graph_new("pool_transposed");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3, 6, 5), gpu_noise());
+    int x = noise_input(g, "x", shape_of(2, 3, 6, 5));
     graph_output(g, transpose(g, max_pool(g, x, window), 4, to_last));
     return g;
 }

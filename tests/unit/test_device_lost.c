@@ -8,6 +8,7 @@
 #include "engine/compile/compile.h"
 #include "engine/run/exe.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
 #include "workloads/lib/layers.h"
@@ -18,7 +19,7 @@ enum { ILLEGAL_ADDRESS = 700, INVALID_VALUE = 1, COMMAND_NS = 1000000 };
 static struct graph *product(void)
 {
     struct graph *g = graph_new("one");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(16, 32), gpu_noise());
+    int x = noise_input(g, "x", shape_of(16, 32));
     graph_output(g, dense(g, x, "gemm", 24));
     return g;
 }

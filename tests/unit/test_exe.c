@@ -10,16 +10,12 @@
 #include "engine/graph/op.h"
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
-
-static struct fill noise(void)
-{
-    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
-}
 
 static struct exe_options quick(void)
 {
@@ -72,7 +68,7 @@ TEST(transposes_to_cells_move_nothing)
     struct exe *exe;
     struct exe_options options = quick();
     struct graph *g = graph_new("head");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 8, 7, 5), noise());
+    int x = noise_input(g, "x", shape_of(2, 8, 7, 5));
     x = conv2d(g, x, .name = "conv", .out = 6, .kernel = 3, .pad = 1);
     x = transpose(g, x, 4, (const int64_t[]){0, 2, 3, 1});
     x = reshape(g, x, 3, (const int64_t[]){2, 35, 6});
@@ -114,7 +110,7 @@ TEST(shared_values_are_not_fused_away)
 {
     struct graph *g = graph_new("shared");
     struct exe_options options = quick();
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 8, 6, 6), noise());
+    int x = noise_input(g, "x", shape_of(1, 8, 6, 6));
     int a = conv2d(g, x, .name = "a", .out = 8, .kernel = 3, .pad = 1);
     int b = relu(g, a);
     int c = conv2d(g, b, .name = "c", .out = 8, .kernel = 1);
@@ -133,10 +129,10 @@ TEST(epilogue_operands_are_not_taken_for_a_packed_bias)
 {
     struct graph *g = graph_new("scale_shift");
     struct exe_options options = quick();
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 8, 6, 6), noise());
+    int x = noise_input(g, "x", shape_of(1, 8, 6, 6));
     int y = conv2d(g, x, .name = "c", .out = 8, .kernel = 3, .pad = 1);
-    int scale = graph_param(g, "scale", DTYPE_F32, shape_of(8, 1, 1), noise());
-    int shift = graph_param(g, "shift", DTYPE_F32, shape_of(8, 1, 1), noise());
+    int scale = noise_param(g, "scale", shape_of(8, 1, 1));
+    int shift = noise_param(g, "shift", shape_of(8, 1, 1));
     graph_output(g, add(g, mul(g, y, scale), shift));
     for (int isa = 0; isa <= (int)isa_detect(); isa++) {
         options.isa = (enum isa)isa;
@@ -206,7 +202,7 @@ TEST(tuner_remembers)
     struct exe *exe;
     assert_int_equal(test_file_open(state), 0);
     struct graph *g = graph_new("tuned");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 64), noise());
+    int x = noise_input(g, "x", shape_of(4, 64));
     graph_output(g, dense(g, x, "fc", 32));
     struct exe_options options = quick();
     options.no_tune = false;
@@ -234,7 +230,7 @@ TEST(look_ups_stream_only_the_rows_they_take)
     struct exe *exe;
     struct exe_options options = quick();
     struct graph *g = graph_new("look_up");
-    int table = graph_param(g, "table", DTYPE_F32, shape_of(1000, 8), noise());
+    int table = noise_param(g, "table", shape_of(1000, 8));
     int ids = graph_input(g, "ids", DTYPE_I64, shape_of(4),
                           (struct fill){.kind = FILL_INDEX, .a = 0, .b = 1000});
     graph_output(g, graph_node(g, "Gather", NULL, INPUTS(table, ids), NO_ATTRS));

@@ -5,6 +5,7 @@
 #include "engine/compile/passes/rewrite.h"
 #include "engine/reference/reference.h"
 #include "engine/train/autodiff.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
@@ -18,8 +19,7 @@ static struct graph *norm_graph(bool residual)
 {
     struct graph *g = graph_new("norm");
     g->training = true;
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(3, 5, 4, 6),
-                        (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    int x = noise_input(g, "x", shape_of(3, 5, 4, 6));
     int norm = batch_norm(g, x, "norm", 1e-3, 1.0);
     norm = residual ? add(g, norm, x) : norm;
     int y = relu(g, norm);

@@ -7,19 +7,15 @@
 #include "engine/graph/graph.h"
 #include "engine/graph/op.h"
 #include "engine/run/exe.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
-
-static struct fill noise(void)
-{
-    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
-}
 
 TEST(first_error_sticks)
 {
     struct error err;
     struct graph *g = graph_new("broken");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3), noise());
-    int y = graph_input(g, "y", DTYPE_F32, shape_of(2, 4), noise());
+    int x = noise_input(g, "x", shape_of(2, 3));
+    int y = noise_input(g, "y", shape_of(2, 4));
     int z = graph_node(g, "Add", "sum", INPUTS(x, y), NO_ATTRS);
     assert_int_equal(z, NONE);
     assert_int_equal(graph_node(g, "NoSuchOperator", NULL, INPUTS(z), NO_ATTRS), NONE);
@@ -33,8 +29,8 @@ TEST(first_error_sticks)
 TEST(names_stay_unique)
 {
     struct graph *g = graph_new("names");
-    int a = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
-    int b = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
+    int a = noise_input(g, "x", shape_of(2));
+    int b = noise_input(g, "x", shape_of(2));
     assert_string_not_equal(g->values[a].name, g->values[b].name);
     for (int k = 0; k < 1000; k++)
         graph_const_f32(g, (float)k);
@@ -48,7 +44,7 @@ TEST(names_stay_unique)
 TEST(compact_sorts_and_drops)
 {
     struct graph *g = graph_new("order");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
+    int x = noise_input(g, "x", shape_of(2));
     int used = graph_node(g, "Relu", "used", INPUTS(x), NO_ATTRS);
     graph_node(g, "Relu", "unused", INPUTS(x), NO_ATTRS);
     int late = graph_node(g, "Neg", "late", INPUTS(x), NO_ATTRS);
@@ -68,7 +64,7 @@ TEST(the_gradient_of_a_weight_is_computed_when_it_can_be)
 {
     enum { LENGTH = 8 };
     struct graph *g = graph_new("order");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2), noise()), passed_on[LENGTH];
+    int x = noise_input(g, "x", shape_of(2)), passed_on[LENGTH];
     g->phase = PHASE_BACKWARD;
     for (int k = 0; k < LENGTH; k++)
         passed_on[k] = graph_node(g, "Neg", NULL, INPUTS(k ? passed_on[k - 1] : x), NO_ATTRS);
@@ -88,7 +84,7 @@ TEST(the_gradient_of_a_weight_is_computed_when_it_can_be)
 TEST(copies_are_independent)
 {
     struct graph *g = graph_new("original");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
+    int x = noise_input(g, "x", shape_of(2));
     graph_output(g, graph_node(g, "Relu", "node", INPUTS(x), NO_ATTRS));
     struct graph *copy = graph_copy(g);
     graph_node(copy, "Neg", NULL, INPUTS(x), NO_ATTRS);

@@ -38,13 +38,6 @@ static struct store *open_store(const char *path)
     return store;
 }
 
-static int64_t count(struct store *store, const char *sql)
-{
-    int64_t value = -1;
-    MUST(sql_integer, store, sql, &value);
-    return value;
-}
-
 static void put(struct store *store, int64_t run, int sequence, double time_s)
 {
     struct made_record made;
@@ -92,17 +85,17 @@ TEST(twice_is_the_same_as_once)
     assert_int_equal(counts.runs_new + counts.results_new + counts.samples_new, 0);
     assert_int_equal(counts.runs_known, 1);
     /* Same machine, build and points: no copies of them. */
-    assert_int_equal(count(store, "SELECT count(*) FROM host"), 1);
-    assert_int_equal(count(store, "SELECT count(*) FROM env_set"), 1);
-    assert_int_equal(count(store, "SELECT count(*) FROM env_fact"), 3);
-    assert_int_equal(count(store, "SELECT count(*) FROM build"), 1);
-    assert_int_equal(count(store, "SELECT count(*) FROM point"), 3);
-    assert_int_equal(count(store, "SELECT count(*) FROM result"), 5);
-    assert_int_equal(count(store, "SELECT count(*) FROM sample"), 50);
-    assert_int_equal(count(store, "SELECT count(*) FROM op"), 5 * MADE_OPS);
-    assert_int_equal(count(store, "SELECT count(*) FROM ceiling"), 12);
-    assert_int_equal(count(store, "SELECT count(*) FROM run_fact"), 2);
-    assert_int_equal(count(store, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM host"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM env_set"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM env_fact"), 3);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM build"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM point"), 3);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 5);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), 50);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM op"), 5 * MADE_OPS);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling"), 12);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM run_fact"), 2);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
     store_close(store);
 }
 
@@ -125,7 +118,7 @@ TEST(copy_is_equal)
                  "+ (SELECT count(*) FROM (SELECT * FROM o.%s EXCEPT SELECT * FROM main.%s)) "
                  "+ 1000 * (SELECT count(*) = 0 FROM main.%s)",
                  tables[k], tables[k], tables[k], tables[k], tables[k]);
-        assert_int_equal(count(store, sql), 0);
+        assert_int_equal(sql_count(store, sql), 0);
     }
     store_close(store);
 }
@@ -140,8 +133,8 @@ TEST(run_in_two_pieces_becomes_one)
     struct ingest_counts counts = ingest(place, store);
     assert_int_equal(counts.runs_known, 1);
     assert_int_equal(counts.results_new, 1);
-    assert_int_equal(count(store, "SELECT count(*) FROM result"), 3);
-    assert_int_equal(count(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 3);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
     store_close(store);
 }
 
@@ -165,8 +158,8 @@ static void refused(struct place *place, const char *why)
     if (!strstr(place->err.message, why) || !strstr(place->err.message, "other.db"))
         fail_msg("\"%s\" does not say \"%s\"", place->err.message, why);
     assert_int_equal(counts.runs_new, 0);
-    assert_int_equal(count(store, "SELECT count(*) FROM run"), 1);
-    assert_int_equal(count(store, "SELECT count(*) FROM result"), 2);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM run"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 2);
     store_close(store);
     unlink(place->other);
 }
@@ -259,8 +252,8 @@ TEST(older_file_is_migrated_in_a_copy)
     assert_int_equal(ingest(place, store).runs_known, 0);
     store_close(store);
     MUST(store_open_how, place->other, &how, &theirs);
-    assert_int_equal(count(theirs, "PRAGMA user_version"), 0);
-    assert_int_equal(count(theirs, "SELECT count(*) FROM sqlite_schema"), 0);
+    assert_int_equal(sql_count(theirs, "PRAGMA user_version"), 0);
+    assert_int_equal(sql_count(theirs, "SELECT count(*) FROM sqlite_schema"), 0);
     store_close(theirs);
     int files = 0;
     DIR *entries = opendir(place->folder);
@@ -288,7 +281,7 @@ TEST(spool_is_taken_in_when_nobody_uses_it)
     store_close(main_store);
 
     main_store = open_store(place->db); /* the spool is in use */
-    assert_int_equal(count(main_store, "SELECT count(*) FROM result"), 1);
+    assert_int_equal(sql_count(main_store, "SELECT count(*) FROM result"), 1);
     assert_int_equal(store_spools_left(main_store), 0);
     assert_int_equal(access(folder, F_OK), 0);
     put(spool, run, 2, 0.02);
@@ -297,8 +290,8 @@ TEST(spool_is_taken_in_when_nobody_uses_it)
     store_close(main_store);
 
     main_store = open_store(place->db);
-    assert_int_equal(count(main_store, "SELECT count(*) FROM result"), 3);
-    assert_int_equal(count(main_store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
+    assert_int_equal(sql_count(main_store, "SELECT count(*) FROM result"), 3);
+    assert_int_equal(sql_count(main_store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
     assert_int_not_equal(access(folder, F_OK), 0);
     store_close(main_store);
 }
@@ -319,8 +312,8 @@ TEST(spool_finds_another_place)
     put(spool, run, 0, 0.02);
     store_close(spool); /* as if killed: no run_end */
     struct store *store = open_store(place->db);
-    assert_int_equal(count(store, "SELECT count(*) FROM result"), 1);
-    assert_int_equal(count(store, "SELECT count(*) FROM run WHERE state = 'running'"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM run WHERE state = 'running'"), 1);
     store_close(store);
 }
 
@@ -349,7 +342,7 @@ TEST(vanished_folder_sends_the_run_elsewhere)
     store_close(spool);
     made_release(&made);
     store = open_store(path);
-    assert_int_equal(count(store, "SELECT count(*) FROM result"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 1);
     store_close(store);
 }
 

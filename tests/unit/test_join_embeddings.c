@@ -7,6 +7,7 @@
 #include "engine/compile/passes/rewrite.h"
 #include "engine/graph/op_list.h"
 #include "engine/reference/reference.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
@@ -21,8 +22,7 @@ static int ids(struct graph *g, const char *name, int64_t rows)
 
 static int column(struct graph *g, const char *name, int64_t width)
 {
-    return graph_input(g, name, DTYPE_F32, shape_of(BATCH, width),
-                       (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    return noise_input(g, name, shape_of(BATCH, width));
 }
 
 static struct ref_tensor result_of(const struct graph *g)
@@ -142,8 +142,7 @@ TEST(others_stay)
             int first = gather(g, graph_find_value(g, "u.weight"), one, 0);
             graph_output(g, add(g, x, first));
         } else if (kind == 3) { /* columns of a table, not rows */
-            int w = graph_param(g, "w", DTYPE_F32, shape_of(BATCH, 6),
-                                (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+            int w = noise_param(g, "w", shape_of(BATCH, 6));
             int of = graph_input(g, "of", DTYPE_I32, shape_of(4),
                                  (struct fill){.kind = FILL_INDEX, .a = 0, .b = 6});
             graph_output(g, concat(g, 1, 2, (const int[]){x, gather(g, w, of, 1)}));
@@ -182,8 +181,7 @@ TEST(what_all_rows_have_alike_comes_after)
         int parts[2];
         for (int k = 0; k < 2; k++) {
             int rows = embedding(g, ids(g, k ? "b" : "a", TABLE), k ? "u" : "t", TABLE, 6 + k);
-            int bias = graph_param(g, k ? "y" : "x", DTYPE_F32, shape_of(6 + k),
-                                   (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+            int bias = noise_param(g, k ? "y" : "x", shape_of(6 + k));
             parts[k] = k ? add(g, bias, rows) : add(g, rows, bias);
             if (kind == 2 && k)
                 parts[k] = sigmoid(g, parts[k]); /* unlike the other */

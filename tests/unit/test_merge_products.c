@@ -6,6 +6,7 @@
 #include "engine/compile/passes/rewrite.h"
 #include "engine/graph/op_list.h"
 #include "engine/reference/reference.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
@@ -14,14 +15,12 @@ enum { ROWS = 21, DEPTH = 700, OUTPUTS_MAX = 4 };
 
 static int input(struct graph *g, int64_t rows, int64_t depth)
 {
-    return graph_input(g, "x", DTYPE_F32, shape_of(rows, depth),
-                       (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    return noise_input(g, "x", shape_of(rows, depth));
 }
 
 static int product(struct graph *g, int x, const char *name, int64_t columns)
 {
-    int w = graph_param(g, name, DTYPE_F32, shape_of(dim_of(g, x, -1), columns),
-                        (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    int w = noise_param(g, name, shape_of(dim_of(g, x, -1), columns));
     return graph_node(g, "MatMul", NULL, INPUTS(x, w), NO_ATTRS);
 }
 
@@ -91,8 +90,7 @@ TEST(others_stay)
             input(g, kind == 4 ? 1 : ROWS, kind == 0 ? 50 : DEPTH); /* 0, 4: too little to read */
         graph_output(g, product(g, x, "a", kind == 1 ? 60 : 16));   /* 1: wide enough alone */
         if (kind == 3) { /* a weight that comes from outside */
-            int w = graph_input(g, "w", DTYPE_F32, shape_of(DEPTH, 16),
-                                (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+            int w = noise_input(g, "w", shape_of(DEPTH, 16));
             graph_output(g, graph_node(g, "MatMul", NULL, INPUTS(x, w), NO_ATTRS));
         } else { /* 2: of another matrix */
             graph_output(g, product(g, kind == 2 ? relu(g, x) : x, "b", 16));

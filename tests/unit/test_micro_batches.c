@@ -9,7 +9,9 @@
 #include "engine/ops/family/gradient.h"
 #include "engine/reference/reference.h"
 #include "engine/train/train.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 
 enum { ROWS = 6, PARTS = 3, IN = 5, OUT = 4, STEPS = 3, VALUES = 16 };
 
@@ -22,12 +24,11 @@ static const struct recipe recipe = {.optimiser = "adam",
 /* The mean of (x w + b)^2 over `rows` rows. */
 static struct graph *network(int64_t rows, int parts)
 {
-    struct fill uniform = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     struct train_options options = {.micro_batches = parts};
     struct graph *g = graph_new("layer");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(rows, IN), uniform);
-    int w = graph_param(g, "w", DTYPE_F32, shape_of(IN, OUT), uniform);
-    int b = graph_param(g, "b", DTYPE_F32, shape_of(OUT), uniform);
+    int x = noise_input(g, "x", shape_of(rows, IN));
+    int w = noise_param(g, "w", shape_of(IN, OUT));
+    int b = noise_param(g, "b", shape_of(OUT));
     int y = make_add(g, make_mat_mul(g, x, w), b);
     struct attr whole = attr_int("keepdims", 0);
     int squares = make_mul(g, y, y);
@@ -40,15 +41,6 @@ static struct graph *network(int64_t rows, int parts)
 static double sample(int64_t row, int64_t k)
 {
     return sin(0.3 + 0.7 * (double)(row * IN + k));
-}
-
-static int input_named(const struct graph *g, const char *name)
-{
-    for (int k = 0; k < g->input_count; k++)
-        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
-            return k;
-    fail_msg("no input \"%s\"", name);
-    return NONE;
 }
 
 /* Runs STEPS steps of `parts` executions each in float64, and copies what the weights become. */

@@ -9,21 +9,20 @@
 #include "engine/compile/passes/rewrite.h"
 #include "engine/compile/stages.h"
 #include "engine/ops/family/narrow.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
 
-static const struct fill even = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
-
 static int input(struct graph *g, const char *name, int64_t rows, int64_t columns)
 {
-    return graph_input(g, name, DTYPE_F32, shape_of(rows, columns), even);
+    return noise_input(g, name, shape_of(rows, columns));
 }
 
 static int product(struct graph *g, int x, const char *name, int64_t rows, int64_t columns)
 {
-    int w = graph_param(g, name, DTYPE_F32, shape_of(rows, columns), even);
+    int w = noise_param(g, name, shape_of(rows, columns));
     return graph_node(g, "MatMul", NULL, INPUTS(x, w), NO_ATTRS);
 }
 
@@ -140,7 +139,7 @@ TEST(integers_are_left_alone)
 TEST(statistics_stay_in_f32)
 {
     struct graph *g = graph_new("norm");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 4, 3, 3), even);
+    int x = noise_input(g, "x", shape_of(1, 4, 3, 3));
     graph_output(g,
                  batch_norm(g, max_pool(g, x, (struct window2d){2, 1, 0, 0, 0, 0}), "bn", 1e-5, 1));
     narrowed(g, DTYPE_F16);
@@ -154,9 +153,9 @@ TEST(statistics_stay_in_f32)
 TEST(regions_keep_their_corners)
 {
     struct graph *g = graph_new("regions");
-    int x = conv2d(g, graph_input(g, "x", DTYPE_F32, shape_of(1, 4, 9, 9), even), .name = "c",
-                   .out = 4, .kernel = 3);
-    int rois = graph_input(g, "rois", DTYPE_F32, shape_of(2, 4), even);
+    int x =
+        conv2d(g, noise_input(g, "x", shape_of(1, 4, 9, 9)), .name = "c", .out = 4, .kernel = 3);
+    int rois = noise_input(g, "rois", shape_of(2, 4));
     int image = graph_const_i64(g, 2, (const int64_t[]){0, 0});
     int crops = graph_node(g, "RoiAlign", NULL, INPUTS(x, rois, image),
                            ATTRS(attr_int("output_height", 3), attr_int("output_width", 3)));
@@ -264,7 +263,7 @@ TEST(small_scalars_do_not_vanish)
 TEST(batch_norms_are_folded_before_rounding)
 {
     struct graph *g = graph_new("fold"), *wide;
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 4, 6, 6), even);
+    int x = noise_input(g, "x", shape_of(1, 4, 6, 6));
     graph_output(g, batch_norm(g, conv2d(g, x, .name = "c", .out = 8, .kernel = 3), "bn", 1e-3, 1));
     wide = graph_copy(g);
     struct exe_options options = {.precision = PRECISION_BF16};

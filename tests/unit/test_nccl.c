@@ -72,12 +72,6 @@ static struct ranks_case case_of(int ranks, enum comm_operation operation, int t
     return c;
 }
 
-static enum status operate(struct one_rank *one, struct error *err)
-{
-    TRY(one->comm.start(&one->comm, one->plan, one->input, one->output, err));
-    return one->comm.wait(&one->comm, one->plan, err);
-}
-
 /* In place the second time around has other input than the first. */
 static enum status run_case(const struct ranks_case *c, struct group *group, int rank,
                             struct error *err)
@@ -90,7 +84,7 @@ static enum status run_case(const struct ranks_case *c, struct group *group, int
     for (int k = 0; k < (c->in_place ? 1 : 2) && status == STATUS_OK; k++) {
         if (!c->in_place)
             memset(one.output, 0x77, one.output_bytes);
-        status = operate(&one, err);
+        status = one_rank_run(&one, err);
         if (status == STATUS_OK && example_wrong(&call, rank, c->ranks, one.output) > 0)
             status = FAIL(err, STATUS_INVALID, "wrong elements");
     }
@@ -258,7 +252,7 @@ static enum status one_round(const struct troubled *t, const struct ranks_case *
             if (t->trouble == LEAVES)
                 break;
         }
-        status = operate(&one, err);
+        status = one_rank_run(&one, err);
     }
     if (status != STATUS_OK && one.comm.state) { /* later operations fail with the same words */
         struct error again = {0};

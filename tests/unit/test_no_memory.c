@@ -15,6 +15,7 @@
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "engine/run/kernels.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/subject.h"
 #include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
@@ -282,8 +283,7 @@ TEST(ncf_bears_it_or_says_so)
 static struct graph *small_vision(void)
 {
     struct graph *g = graph_new("small_vision");
-    struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 3, 20, 20), noise);
+    int x = noise_input(g, "x", shape_of(1, 3, 20, 20));
     x = conv2d(g, x, .name = "stem", .out = 16, .kernel = 3, .stride = 2, .pad = 1);
     x = relu(g, batch_norm(g, x, "stem.norm", 1e-5, 1));
     int y = conv2d(g, x, .name = "a", .out = 16, .kernel = 3, .pad = 1, .bias = true);

@@ -14,6 +14,7 @@
 #include "engine/reference/reference.h"
 #include "engine/run/plugin.h"
 #include "harness/model/verify.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/sample_plugin.h"
 #include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
@@ -116,8 +117,7 @@ static struct graph *network(bool with_nan)
     struct graph *g = graph_new("mutants");
     for (int k = 0; k < WIDTH; k++)
         values[k] = with_nan && k == 4 ? NAN : (float)numbers[k];
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, WIDTH),
-                        (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    int x = noise_input(g, "x", shape_of(1, WIDTH));
     int add = graph_const(g, "numbers", DTYPE_F32, shape_of(1, WIDTH), values);
     int sum = graph_node(g, "Add", NULL, INPUTS(x, add), NO_ATTRS);
     int y = graph_node(g, "Relu", NULL, INPUTS(sum), NO_ATTRS);

@@ -11,12 +11,11 @@
 
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "workloads/onnx/onnx.h"
 
 enum { TENSORS_MAX = 8 };
-
-static const struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
 
 struct folder {
     char path[64], model[96], data[128];
@@ -88,7 +87,7 @@ static void survives(struct graph *g, bool external)
 static struct graph *start(int *x)
 {
     struct graph *g = graph_new("test");
-    *x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3, 4), noise);
+    *x = noise_input(g, "x", shape_of(2, 3, 4));
     return g;
 }
 
@@ -104,8 +103,8 @@ TEST(weights_survive)
     for (int external = 0; external < 2; external++) {
         int x;
         struct graph *g = start(&x);
-        int w = graph_param(g, "w", DTYPE_F32, shape_of(4, 5), noise);
-        int b = graph_param(g, "b", DTYPE_F32, shape_of(5), noise);
+        int w = noise_param(g, "w", shape_of(4, 5));
+        int b = noise_param(g, "b", shape_of(5));
         int m = graph_node(g, "MatMul", "m", INPUTS(x, w), NO_ATTRS);
         survives(finish(g, graph_node(g, "Add", "a", INPUTS(m, b), NO_ATTRS)), external);
     }
@@ -120,8 +119,8 @@ TEST(small_tensors_stay_in_the_model)
     struct onnx_export_options options = {.external = true};
     int x;
     struct graph *g = start(&x);
-    int large = graph_param(g, "large", DTYPE_F32, shape_of(512, 1, 1, 1), noise);
-    int small = graph_param(g, "small", DTYPE_F32, shape_of(4), noise);
+    int large = noise_param(g, "large", shape_of(512, 1, 1, 1));
+    int small = noise_param(g, "small", shape_of(4));
     int sum = graph_node(g, "Add", "a", INPUTS(x, small), NO_ATTRS);
     finish(g, graph_node(g, "Mul", "m", INPUTS(sum, large), NO_ATTRS));
     folder_open(&folder);
@@ -189,7 +188,7 @@ TEST(own_operators_are_decomposed)
         struct graph *g = graph_new("bags");
         struct fill rows = {.kind = FILL_INDEX, .a = 0, .b = 9};
         int ids = graph_input(g, "ids", DTYPE_I64, shape_of(4, 3), rows);
-        int table = graph_param(g, "table", DTYPE_F32, shape_of(9, 5), noise);
+        int table = noise_param(g, "table", shape_of(9, 5));
         int y = graph_node(g, "EmbeddingBag", "bag", INPUTS(table, ids),
                            ATTRS(attr_string("mode", modes[k])));
         survives(finish(g, y), false);
@@ -242,7 +241,7 @@ TEST(fixed_outputs_survive)
 {
     int x;
     struct graph *g = start(&x);
-    int w = graph_param(g, "w", DTYPE_F16, shape_of(4), noise);
+    int w = graph_param(g, "w", DTYPE_F16, shape_of(4), noise());
     graph_output(g, w);
     survives(finish(g, graph_node(g, "Relu", "r", INPUTS(x), NO_ATTRS)), false);
 }
@@ -252,8 +251,8 @@ static struct graph *quantised(int *y)
     const float scale = 0.5f;
     struct graph *g = graph_new("f8");
     struct shape scalar = shape_scalar();
-    int x = graph_input(g, "x", DTYPE_F8E4M3, shape_of(3, 16), noise);
-    int w = graph_param(g, "w", DTYPE_F8E4M3, shape_of(16, 5), noise);
+    int x = graph_input(g, "x", DTYPE_F8E4M3, shape_of(3, 16), noise());
+    int w = graph_param(g, "w", DTYPE_F8E4M3, shape_of(16, 5), noise());
     int s = graph_const(g, "s", DTYPE_F32, scalar, &scale);
     int wide = graph_node(g, "Cast", "c", INPUTS(x), ATTRS(attr_int("to", 1)));
     int scaled = graph_node(g, "DequantizeLinear", "d", INPUTS(w, s), NO_ATTRS);

@@ -12,6 +12,7 @@
 #include "engine/train/train.h"
 #include "tests/lib/golden_lines.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 
 enum { STEPS = 10, MOST = 32, VALUES = 24 };
 
@@ -120,15 +121,6 @@ static struct graph *network(const struct recipe *recipe)
     graph_output(g, graph_node(g, op_reduce_mean.name, "loss", INPUTS(squares), ATTRS(whole)));
     MUST(train_step, g, recipe, NULL);
     return g;
-}
-
-static int input_named(const struct graph *g, const char *name)
-{
-    for (int k = 0; k < g->input_count; k++)
-        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
-            return k;
-    fail_msg("no input \"%s\"", name);
-    return NONE;
 }
 
 /* ---- what PyTorch says ---- */

@@ -13,6 +13,7 @@
 #include "engine/ops/family/gradient.h"
 #include "engine/train/train.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 
 enum { RANKS = 3, ROWS = 6, TABLE = 23, VECTOR = 7, WIDTH = 5, STEPS = 4, BAG = 3 };
 
@@ -59,15 +60,6 @@ struct learnt {
     int64_t state_bytes;
 };
 
-static float *state_of(struct exe *exe, const char *name)
-{
-    const struct graph *g = exe_graph(exe);
-    for (int k = 0; k < g->input_count; k++)
-        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
-            return exe_input(exe, k);
-    return NULL;
-}
-
 static enum status gather(struct exe *exe, const struct shards *shards, struct learnt *out,
                           struct error *err)
 {
@@ -81,7 +73,7 @@ static enum status gather(struct exe *exe, const struct shards *shards, struct l
     for (int k = 0; k < ARRAY_COUNT(all); k++) {
         float *to = out->weights + all[k].at;
         if (!shards_in(shards, all[k].name))
-            memcpy(to, state_of(exe, all[k].name), (size_t)all[k].count * sizeof(*to));
+            memcpy(to, exe_input_named(exe, all[k].name), (size_t)all[k].count * sizeof(*to));
         for (int s = 0; s < shards->count; s++)
             if (strcmp(shards->of[s].whole.name, all[k].name) == 0)
                 TRY(shard_gather(&shards->of[s], exe, first ? to : NULL, err));

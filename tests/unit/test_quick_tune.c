@@ -11,6 +11,7 @@
 #include "engine/compile/stages.h"
 #include "engine/graph/op.h"
 #include "engine/run/plugin.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/sample_plugin.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
@@ -27,8 +28,7 @@ static struct exe *relu_of(int64_t count)
 {
     struct exe *exe = NULL;
     struct graph *g = graph_new("relu");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(count),
-                        (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    int x = noise_input(g, "x", shape_of(count));
     graph_output(g, graph_node(g, "Relu", NULL, INPUTS(x), NO_ATTRS));
     struct exe_options options = {.threads = 2,
                                   .isa = isa_detect(),

@@ -7,6 +7,7 @@
 #include "engine/ops/family/gradient.h"
 #include "engine/reference/reference.h"
 #include "engine/train/train.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 
 enum { IN = 7, MIDDLE = 5, STEPS = 3, VALUES = 16 };
@@ -16,11 +17,10 @@ enum { IN = 7, MIDDLE = 5, STEPS = 3, VALUES = 16 };
 /* The loss is x a b: its gradient by a is x' b', by b it is (x a)'. */
 static struct graph *network(void)
 {
-    struct fill uniform = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     struct graph *g = graph_new("linear");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, IN), uniform);
-    int a = graph_param(g, "first.weight", DTYPE_F32, shape_of(IN, MIDDLE), uniform);
-    int b = graph_param(g, "second.weight", DTYPE_F32, shape_of(MIDDLE, 1), uniform);
+    int x = noise_input(g, "x", shape_of(1, IN));
+    int a = noise_param(g, "first.weight", shape_of(IN, MIDDLE));
+    int b = noise_param(g, "second.weight", shape_of(MIDDLE, 1));
     graph_output(g, make_mat_mul(g, make_mat_mul(g, x, a), b));
     return g;
 }

@@ -9,14 +9,12 @@
 
 #include "tests/lib/made_results.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/place.h"
 
 static const char *const uuids[] = {"aaaaaaaa-0000-4000-8000-000000000001",
                                     "bbbbbbbb-0000-4000-8000-000000000002"};
 
-struct place {
-    char *folder;
-    char output[1 << 16]; /* both streams */
-};
+static char output[1 << 16]; /* both streams of the last command */
 
 static void fill(struct place *place, int number)
 {
@@ -36,22 +34,12 @@ static void fill(struct place *place, int number)
     store_close(store);
 }
 
-static int place_open(void **state)
+static int open_both(void **state)
 {
-    struct place *place = calloc(1, sizeof(*place));
-    *state = place;
-    if (!place || !(place->folder = made_folder()))
+    if (place_open(state))
         return -1;
-    fill(place, 0);
-    fill(place, 1);
-    return 0;
-}
-
-static int place_close(void **state)
-{
-    struct place *place = *state;
-    made_folder_remove(place->folder);
-    free(place);
+    fill(*state, 0);
+    fill(*state, 1);
     return 0;
 }
 
@@ -67,21 +55,21 @@ static int ridge(struct place *place, const char *words, const char *then)
              program, place->folder, words, then);
     FILE *stream = popen(command, "r");
     assert_non_null(stream);
-    place->output[fread(place->output, 1, sizeof(place->output) - 1, stream)] = 0;
+    output[fread(output, 1, sizeof(output) - 1, stream)] = 0;
     return WEXITSTATUS(pclose(stream));
 }
 
 static void runs(struct place *place, const char *words, const char *then)
 {
     if (ridge(place, words, then) != 0)
-        fail_msg("ridge %s %s: %s", words, then, place->output);
+        fail_msg("ridge %s %s: %s", words, then, output);
 }
 
 static void fails(struct place *place, const char *words, const char *why)
 {
     assert_int_equal(ridge(place, words, ""), 2);
-    if (!strstr(place->output, why))
-        fail_msg("ridge %s: \"%s\" does not say \"%s\"", words, place->output, why);
+    if (!strstr(output, why))
+        fail_msg("ridge %s: \"%s\" does not say \"%s\"", words, output, why);
 }
 
 TEST(ingest_counts_what_is_new)
@@ -94,7 +82,7 @@ TEST(ingest_counts_what_is_new)
          "| jq -e '.[0] | .runs_new == 0 and "
          ".runs_known == 1 and .results_new == 0'");
     runs(place, "ingest 0.db 1.db", "");
-    assert_non_null(strstr(place->output, "0.db"));
+    assert_non_null(strstr(output, "0.db"));
     runs(place, "export --format json --run all", "| jq -e 'length == 2'"); /* out/ridge.db */
 }
 
@@ -102,7 +90,7 @@ TEST(one_bad_file_keeps_no_other_out)
 {
     struct place *place = *state;
     assert_int_equal(ridge(place, "ingest absent.db 1.db --db 0.db", ""), 2);
-    assert_non_null(strstr(place->output, "absent.db: no such file"));
+    assert_non_null(strstr(output, "absent.db: no such file"));
     runs(place, "export --format json --run all --db 0.db", "| jq -e 'length == 2'");
     fails(place, "ingest", "usage: ridge ingest OTHER.db");
     fails(place, "ingest 0.db --db 0.db", "itself");
@@ -120,7 +108,7 @@ TEST(export_finds_the_run)
     runs(place, "export --format json --db 0.db --steps",
          "| jq -e '.[0].metrics | map(.step) | max == 3'");
     runs(place, "export -f csv --db 0.db --run all -o all.csv", "&& wc -l < all.csv");
-    assert_non_null(strstr(place->output, "17")); /* a head, twice 8 metrics */
+    assert_non_null(strstr(output, "17")); /* a head, twice 8 metrics */
 }
 
 TEST(mistakes_are_explained)
@@ -136,4 +124,4 @@ TEST(mistakes_are_explained)
     fails(place, "export --format csv --db 0.db -o .", "is a folder");
 }
 
-const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};
+const struct unit_fixture unit_fixture = {.before_each = open_both, .after_each = place_close};

@@ -4,22 +4,16 @@
 
 #include "engine/compile/passes/rewrite.h"
 #include "engine/reference/reference.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { BATCH = 3, STEPS = 7, WIDTH = 5 };
 
-static int input(struct graph *g, const char *name, struct shape shape)
-{
-    return graph_input(g, name, DTYPE_F32, shape,
-                       (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
-}
-
 static int product(struct graph *g, int x, int64_t depth)
 {
-    int w = graph_param(g, "w", DTYPE_F32, shape_of(depth, 11),
-                        (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    int w = noise_param(g, "w", shape_of(depth, 11));
     return graph_node(g, "MatMul", "product", INPUTS(x, w), NO_ATTRS);
 }
 
@@ -27,8 +21,8 @@ static int product(struct graph *g, int x, int64_t depth)
 static struct graph *attention_graph(bool turned)
 {
     struct graph *g = graph_new("attention");
-    int history = input(g, "history", shape_of(BATCH, STEPS, WIDTH));
-    int query = input(g, "query", shape_of(BATCH, 1, WIDTH));
+    int history = noise_input(g, "history", shape_of(BATCH, STEPS, WIDTH));
+    int query = noise_input(g, "query", shape_of(BATCH, 1, WIDTH));
     int all = graph_const_i64(g, 3, (const int64_t[]){BATCH, STEPS, WIDTH});
     query = graph_node(g, "Expand", NULL, INPUTS(query, all), NO_ATTRS);
     int from = turned ? history : query, what = turned ? query : history;
@@ -74,8 +68,8 @@ TEST(other_concatenations_stay)
 {
     for (int kind = 0; kind < 2; kind++) {
         struct graph *g = graph_new("other");
-        int a = input(g, "a", shape_of(BATCH, STEPS, WIDTH));
-        int b = kind ? sigmoid(g, a) : input(g, "b", shape_of(BATCH, STEPS, WIDTH));
+        int a = noise_input(g, "a", shape_of(BATCH, STEPS, WIDTH));
+        int b = kind ? sigmoid(g, a) : noise_input(g, "b", shape_of(BATCH, STEPS, WIDTH));
         int difference = graph_node(g, "Sub", NULL, INPUTS(a, b), NO_ATTRS);
         int parts[] = {a, b, kind ? difference : mul(g, a, b)};
         int x = concat(g, 2, 3, parts);

@@ -9,6 +9,7 @@
 #include "base/registry.h"
 #include "engine/compile/compile.h"
 #include "harness/campaign/steps_check.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
@@ -73,8 +74,7 @@ TEST(rows_carry_sum_ratio_and_trials)
     struct counts counts;
     struct exe *exe;
     struct graph *g = graph_new("two");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(32, 64),
-                        (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    int x = noise_input(g, "x", shape_of(32, 64));
     graph_output(g, dense(g, relu(g, dense(g, x, "first", 64)), "second", 32));
     struct exe_options options = {.threads = 1, .isa = isa_detect(), .only_variant = NONE};
     for (int tuned = 0; tuned < 2; tuned++) {

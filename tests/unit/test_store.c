@@ -45,13 +45,6 @@ static void put(struct store *store, int64_t run, int sequence, int64_t n)
     made_release(&made);
 }
 
-static int64_t count(struct store *store, const char *sql)
-{
-    int64_t value = -1;
-    MUST(sql_integer, store, sql, &value);
-    return value;
-}
-
 /* A database with one finished run of `results` results. */
 static void fill(const char *path, const char *uuid, int results, int64_t n)
 {
@@ -74,21 +67,23 @@ TEST(what_is_put_is_there)
     struct place *place = *state;
     fill(place->db, uuid_a, 3, 20);
     struct store *store = open_store(place->db, STORE_READ);
-    assert_int_equal(count(store, "PRAGMA application_id"), STORE_APPLICATION);
-    assert_int_equal(count(store, "SELECT count(*) FROM result"), 3);
-    assert_int_equal(count(store, "SELECT count(*) FROM op"), 3 * MADE_OPS);
-    assert_int_equal(count(store, "SELECT count(*) FROM sample"), 60);
-    assert_int_equal(count(store, "SELECT count(*) FROM sample WHERE phase = 'time'"), 57);
-    assert_int_equal(count(store, "SELECT count(*) FROM env_fact"), 3);
-    assert_int_equal(count(store, "SELECT count(*) FROM run_fact"), 1);
-    assert_int_equal(count(store, "SELECT count(*) FROM env_fact WHERE value IS NULL"), 1);
-    assert_int_equal(count(store, "SELECT count(*) FROM ceiling WHERE value IS NULL"), 1);
-    assert_int_equal(count(store, "SELECT count(*) FROM metric WHERE value IS NULL AND reason = "
-                                  "'perf_event_paranoid is 3'"),
+    assert_int_equal(sql_count(store, "PRAGMA application_id"), STORE_APPLICATION);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 3);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM op"), 3 * MADE_OPS);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), 60);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample WHERE phase = 'time'"), 57);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM env_fact"), 3);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM run_fact"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM env_fact WHERE value IS NULL"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling WHERE value IS NULL"), 1);
+    assert_int_equal(sql_count(store,
+                               "SELECT count(*) FROM metric WHERE value IS NULL AND reason = "
+                               "'perf_event_paranoid is 3'"),
                      3);
-    assert_int_equal(count(store, "SELECT count(*) FROM sample WHERE queue_ns IS NOT NULL"), 0);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample WHERE queue_ns IS NOT NULL"), 0);
     assert_int_equal(
-        count(store, "SELECT count(*) FROM run WHERE state = 'finished' AND ended_utc > ''"), 1);
+        sql_count(store, "SELECT count(*) FROM run WHERE state = 'finished' AND ended_utc > ''"),
+        1);
     assert_true(run_has(store, 1, 2));
     assert_false(run_has(store, 1, 3));
     double *times;
@@ -107,7 +102,7 @@ TEST(database_is_one_file)
     char beside[620];
     fill(place->db, uuid_a, 1, 5);
     struct store *store = open_store(place->db, STORE_READ);
-    assert_int_equal(count(store, "SELECT count(*) FROM run"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM run"), 1);
     store_close(store);
     static const char *const endings[] = {"-wal", "-shm", "-journal", ".spool"};
     for (int k = 0; k < 4; k++) {
@@ -152,7 +147,7 @@ TEST(same_place_in_the_plan_twice_is_refused_whole)
     FAILS(STATUS_FAILED, "UNIQUE", run_put, store, run, &made.record);
     made_release(&made);
     put(store, run, 1, 5); /* the store is still good */
-    assert_int_equal(count(store, "SELECT count(*) FROM sample"), 10);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), 10);
     store_close(store);
 }
 
@@ -215,9 +210,9 @@ TEST(a_result_is_replaced_by_itself_with_more_visits_and_read_back)
         made.record.sample_count = 4 * (v + 1);
         assert_false(run_has_all(store, run, 0, 2));
         MUST(run_put, store, run, &made.record);
-        assert_int_equal(count(store, "SELECT count(*) FROM result"), 1);
-        assert_int_equal(count(store, "SELECT count(*) FROM sample"), 4 * (v + 1));
-        assert_int_equal(count(store, "SELECT id FROM result"), 1);
+        assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 1);
+        assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), 4 * (v + 1));
+        assert_int_equal(sql_count(store, "SELECT id FROM result"), 1);
     }
     assert_true(run_has_all(store, run, 0, 2));
     made.record.visit_count = 1; /* what is there has more */
@@ -397,7 +392,7 @@ TEST(names_with_a_meaning_for_sqlite_are_files)
     for (int k = 0; k < 3; k++) {
         fill(names[k], uuid_a, 1, 5);
         struct store *store = open_store(names[k], STORE_READ);
-        assert_int_equal(count(store, "SELECT count(*) FROM run"), 1);
+        assert_int_equal(sql_count(store, "SELECT count(*) FROM run"), 1);
         store_close(store);
         assert_int_equal(access(names[k], F_OK), 0);
     }
@@ -419,13 +414,13 @@ TEST(migrations_go_forward_whole_or_not_at_all)
     fill(place->db, uuid_a, 1, 5);
     struct store *store = open_store(place->db, STORE_WRITE);
     FAILS(STATUS_FAILED, "901_bad.sql", migrate, store, files);
-    assert_int_equal(count(store, "SELECT count(*) FROM sqlite_schema WHERE name IN "
-                                  "('later', 'worse')"),
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM sqlite_schema WHERE name IN "
+                                      "('later', 'worse')"),
                      0);
     files[3] = (struct embedded){0};
     MUST(migrate, store, files);
-    assert_int_equal(count(store, "PRAGMA user_version"), 900);
-    assert_int_equal(count(store, "SELECT count(*) FROM result"), 1);
+    assert_int_equal(sql_count(store, "PRAGMA user_version"), 900);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 1);
     MUST(migrate, store, files); /* nothing left to do */
     store_close(store);
     free(ours);
@@ -447,9 +442,9 @@ TEST(attempts_count_until_there_is_a_result)
     MUST(run_attempt, store, run, 1, &earlier);
     assert_int_equal(earlier, 0);
     MUST(run_attempt_withdraw, store, run, 1);
-    assert_int_equal(count(store, "SELECT sum(count) FROM attempt"), 3);
+    assert_int_equal(sql_count(store, "SELECT sum(count) FROM attempt"), 3);
     put(store, run, 0, 10);
-    assert_int_equal(count(store, "SELECT count(*) FROM attempt"), 0);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM attempt"), 0);
     store_close(store);
 }
 
@@ -493,9 +488,9 @@ TEST(ceilings_of_version_1_are_kept)
                                     .reason = ""};
     assert_int_equal(run_put_ceilings(store, run, &launch, 1, &place->err), STATUS_FAILED);
     MUST(migrate, store, ours);
-    assert_int_equal(count(store, "SELECT count(*) FROM ceiling"), made);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling"), made);
     MUST(run_put_ceilings, store, run, &launch, 1);
-    assert_int_equal(count(store, "SELECT count(*) FROM ceiling WHERE kind = 'latency'"), 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling WHERE kind = 'latency'"), 1);
     store_close(store);
     free(ours);
 }

@@ -15,43 +15,19 @@
 #include "tests/lib/child.h"
 #include "tests/lib/made_results.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/place.h"
 
 enum { ROUNDS = 15, PUTS = 25, SAMPLES = 200 };
 
 static const char *const uuids[] = {"aaaaaaaa-0000-4000-8000-000000000001",
                                     "bbbbbbbb-0000-4000-8000-000000000002"};
 
-struct place {
-    char *folder;
-    char db[600];
-    struct error err;
-    int *acknowledged; /* shared with children */
-};
+static int *acknowledged; /* shared with children */
 
-static int place_open(void **state)
+static int open_both(void **state)
 {
-    struct place *place = calloc(1, sizeof(*place));
-    *state = place;
-    if (!place || !(place->folder = made_folder()))
-        return -1;
-    snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
-    place->acknowledged = child_shared(4096);
-    return place->acknowledged ? 0 : -1;
-}
-
-static int place_close(void **state)
-{
-    struct place *place = *state;
-    made_folder_remove(place->folder);
-    free(place);
-    return 0;
-}
-
-static int64_t number(struct store *store, const char *sql)
-{
-    int64_t value = -1;
-    MUST(sql_integer, store, sql, &value);
-    return value;
+    acknowledged = child_shared(4096);
+    return acknowledged ? place_open(state) : -1;
 }
 
 static enum status put(struct store *store, int64_t run, int sequence, struct error *err)
@@ -84,18 +60,18 @@ static void put_for_ever(struct place *place)
     int64_t run;
     if (begin(place->db, uuids[0], &store, &run, &place->err) != STATUS_OK)
         _exit(1);
-    for (int k = *place->acknowledged;; k++) {
+    for (int k = *acknowledged;; k++) {
         if (!run_has(store, run, k) && put(store, run, k, &place->err) != STATUS_OK)
             _exit(2);
-        *place->acknowledged = k + 1;
+        *acknowledged = k + 1;
     }
 }
 
 /* On a machine that is busy with other things no round may have come to its first result. */
-static void wait_for_one(const struct place *place, int round)
+static void wait_for_one(int round)
 {
     enum { MS_MAX = 60000 };
-    for (int ms = 0; round == ROUNDS - 1 && *place->acknowledged == 0 && ms < MS_MAX; ms++)
+    for (int ms = 0; round == ROUNDS - 1 && *acknowledged == 0 && ms < MS_MAX; ms++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
@@ -104,28 +80,28 @@ TEST(nothing_that_was_put_is_lost_to_a_kill)
     struct place *place = *state;
     for (int round = 0; round < ROUNDS; round++) {
         uint32_t word[4];
-        int result, before = *place->acknowledged;
+        int result, before = *acknowledged;
         random_words(7, (uint64_t)round, word);
         pid_t child = fork();
         if (child == 0)
             put_for_ever(place);
         nanosleep(&(struct timespec){.tv_nsec = 5000000 + word[0] % 60000000}, NULL);
-        wait_for_one(place, round);
+        wait_for_one(round);
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, &result, 0), child);
         assert_true(WIFSIGNALED(result)); /* it had not left by itself */
         struct store *store;
         MUST(store_open, place->db, STORE_WRITE, &store);
-        assert_int_equal(number(store, "SELECT count(*) FROM pragma_integrity_check "
-                                       "WHERE integrity_check <> 'ok'"),
+        assert_int_equal(sql_count(store, "SELECT count(*) FROM pragma_integrity_check "
+                                          "WHERE integrity_check <> 'ok'"),
                          0);
-        int64_t stored = number(store, "SELECT count(*) FROM result");
-        assert_in_range(stored - *place->acknowledged, 0, 1); /* one may not be acknowledged yet */
-        assert_true(*place->acknowledged >= before);
-        assert_int_equal(number(store, "SELECT count(*) FROM sample"), stored * SAMPLES);
+        int64_t stored = sql_count(store, "SELECT count(*) FROM result");
+        assert_in_range(stored - *acknowledged, 0, 1); /* one may not be acknowledged yet */
+        assert_true(*acknowledged >= before);
+        assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), stored * SAMPLES);
         store_close(store);
     }
-    assert_true(*place->acknowledged > 0);
+    assert_true(*acknowledged > 0);
 }
 
 /* ---- two at a time ---- */
@@ -158,9 +134,9 @@ TEST(two_writers_wait_for_each_other)
     }
     struct store *store;
     MUST(store_open, place->db, STORE_READ, &store);
-    assert_int_equal(number(store, "SELECT count(*) FROM result"), 2 * PUTS);
-    assert_int_equal(number(store, "SELECT count(*) FROM point"), PUTS);
-    assert_int_equal(number(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 2);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 2 * PUTS);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM point"), PUTS);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 2);
     store_close(store);
 }
 
@@ -194,7 +170,7 @@ static void fill_up(void *context)
         fprintf(stderr, "# spool: %s\n", place->err.message);
         _exit(4);
     }
-    place->acknowledged[0] = k + 1;
+    acknowledged[0] = k + 1;
     store_close(spool);
     store_close(store);
 }
@@ -206,11 +182,11 @@ TEST(full_disk_loses_nothing)
     MUST(child_run, fill_up, place, 60);
     MUST(store_open, place->db, STORE_WRITE, &store);
     assert_int_equal(store_spools_left(store), 0);
-    int64_t stored = number(store, "SELECT count(*) FROM result");
-    assert_int_equal(stored, place->acknowledged[0]);
-    assert_int_equal(number(store, "SELECT count(*) FROM sample"), stored * SAMPLES);
-    assert_int_equal(number(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
+    int64_t stored = sql_count(store, "SELECT count(*) FROM result");
+    assert_int_equal(stored, acknowledged[0]);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), stored * SAMPLES);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
     store_close(store);
 }
 
-const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};
+const struct unit_fixture unit_fixture = {.before_each = open_both, .after_each = place_close};

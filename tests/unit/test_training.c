@@ -10,6 +10,7 @@
 #include "engine/reference/reference.h"
 #include "engine/train/train.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { WIDTH = 37 };
@@ -32,15 +33,6 @@ static struct graph *linear_loss(void)
     return g;
 }
 
-static const float *named_input(struct exe *exe, const char *name)
-{
-    const struct graph *g = exe_graph(exe);
-    for (int k = 0; k < g->input_count; k++)
-        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
-            return exe_input(exe, k);
-    return NULL;
-}
-
 TEST(a_state_keeps_what_an_execution_left)
 {
     struct exe *exe;
@@ -49,8 +41,8 @@ TEST(a_state_keeps_what_an_execution_left)
     MUST(train_step, g, &plain, NULL);
     assert_int_equal(g->state_count, 2);
     MUST(exe_new, g, &options, &exe);
-    const float *w = named_input(exe, "w"), *x = named_input(exe, "x");
-    const int64_t *step = (const void *)named_input(exe, "step");
+    const float *w = exe_input_named(exe, "w"), *x = exe_input_named(exe, "x");
+    const int64_t *step = (const void *)exe_input_named(exe, "step");
     float first[WIDTH];
     memcpy(first, w, sizeof(first));
     for (int k = 1; k <= 5; k++) {
@@ -74,7 +66,7 @@ TEST(a_step_runs_as_it_was_built)
     struct graph *g = linear_loss();
     MUST(train_step, g, &plain, NULL);
     MUST(exe_new, g, &options, &exe);
-    const float *w = named_input(exe, "w"), *x = named_input(exe, "x");
+    const float *w = exe_input_named(exe, "w"), *x = exe_input_named(exe, "x");
     float first[WIDTH];
     memcpy(first, w, sizeof(first));
     exe_run(exe);

@@ -13,6 +13,7 @@
 #include "engine/compile/stages.h"
 #include "engine/compile/trial.h"
 #include "engine/run/provider.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/sample_plugin.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
@@ -31,8 +32,7 @@ static double winner_ns(bool quick, int64_t size)
     struct exe *exe = NULL;
     struct graph *g = graph_new("relu");
     double ns = 0;
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(size),
-                        (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    int x = noise_input(g, "x", shape_of(size));
     graph_output(g, graph_node(g, "Relu", NULL, INPUTS(x), NO_ATTRS));
     struct exe_options options = {.threads = 1,
                                   .isa = isa_detect(),

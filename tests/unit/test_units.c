@@ -12,6 +12,7 @@
 #include "engine/train/reduce.h"
 #include "engine/train/train.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 
 enum { LAYERS = 6, WIDTH = 24, ROWS = 5, RANKS = 3, STEPS = 4 };
 
@@ -45,16 +46,6 @@ static struct graph *network_by(int64_t rows, const struct train_options *option
 static struct graph *network(int64_t rows, int ranks, int64_t unit_bytes)
 {
     return network_by(rows, &(struct train_options){.ranks = ranks, .unit_bytes = unit_bytes});
-}
-
-static float *input_of(struct exe *exe, const char *name)
-{
-    const struct graph *g = exe_graph(exe);
-    for (int k = 0; k < g->input_count; k++)
-        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
-            return exe_input(exe, k);
-    fail_msg("no input \"%s\"", name);
-    return NULL;
 }
 
 /* ---- a communicator whose other ranks always have the same as this one ---- */
@@ -152,7 +143,7 @@ TEST(equal_ranks_learn_what_one_does)
     for (int k = 0; k < LAYERS; k++) {
         char name[32];
         snprintf(name, sizeof(name), "w%d", k);
-        const float *a = input_of(one, name), *b = input_of(many, name);
+        const float *a = exe_input_named(one, name), *b = exe_input_named(many, name);
         for (int e = 0; e < WIDTH * WIDTH; e++)
             assert_true(fabsf(a[e] - b[e]) < 1e-5f);
     }
@@ -225,7 +216,8 @@ TEST(units_lie_where_ranks_reach_them)
         assert_int_equal(exe_status(exes[k], &err), STATUS_OK);
     }
     assert_memory_equal(exe_output(exes[0], 0), exe_output(exes[1], 0), sizeof(float));
-    assert_memory_equal(input_of(exes[0], "w0"), input_of(exes[1], "w0"), WIDTH * WIDTH * 4);
+    assert_memory_equal(exe_input_named(exes[0], "w0"), exe_input_named(exes[1], "w0"),
+                        WIDTH * WIDTH * 4);
     struct exe_memory before = exe_memory(exes[0]), after = exe_memory(exes[1]);
     assert_int_equal(before.unit_bytes, 0);
     assert_true(after.unit_bytes >= LAYERS * WIDTH * WIDTH * sizeof(float));

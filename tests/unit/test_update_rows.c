@@ -10,7 +10,9 @@
 #include "engine/ops/family/gradient.h"
 #include "engine/reference/reference.h"
 #include "engine/train/train.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { ROWS = 3000, WIDTH = 24, BATCH = 200, STEPS = 4, INPUTS_MAX = 16, OUTPUTS_MAX = 16 };
@@ -20,15 +22,14 @@ static struct graph *lookups(const struct recipe *recipe)
 {
     struct graph *g = graph_new("lookups");
     struct fill index = {.kind = FILL_ZIPF, .a = 0, .b = ROWS};
-    struct fill number = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     g->training = true;
     int ids = graph_input(g, "ids", DTYPE_I64, shape_of(BATCH), index);
     int more = graph_input(g, "more", DTYPE_I64, shape_of(BATCH), index);
-    int part = graph_input(g, "part", DTYPE_F32, shape_of(1, BATCH), number);
+    int part = noise_input(g, "part", shape_of(1, BATCH));
     int first = embedding(g, ids, "first", ROWS, WIDTH);
     int second = embedding(g, ids, "second", ROWS, WIDTH);
     int third = embedding(g, more, "second", ROWS, WIDTH);
-    int top = graph_param(g, "top", DTYPE_F32, shape_of(WIDTH, 1), number);
+    int top = noise_param(g, "top", shape_of(WIDTH, 1));
     int loss = NONE, tables[] = {first, second, third};
     for (int k = 0; k < 3; k++) {
         int term = make_mat_mul(g, part, make_mat_mul(g, tables[k], top));
@@ -58,16 +59,6 @@ static struct exe *trained(const struct graph *g, int threads)
     return exe;
 }
 
-static const float *state_of(struct exe *exe, const char *name)
-{
-    const struct graph *g = exe_graph(exe);
-    for (int k = 0; k < g->input_count; k++)
-        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
-            return exe_input(exe, k);
-    fail_msg("no state %s", name);
-    return NULL;
-}
-
 /* Its inputs after the same steps over whole gradients in float64. */
 static void reference_steps(const struct graph *g, struct ref_tensor *inputs)
 {
@@ -87,7 +78,7 @@ static void compare_state(const struct graph *g, struct exe *exe, int input,
                           const struct ref_tensor *want)
 {
     const struct value *value = &g->values[g->inputs[input]];
-    const float *got = state_of(exe, value->name);
+    const float *got = exe_input_named(exe, value->name);
     double largest = 0, moved = 0;
     float *first = malloc((size_t)want->count * sizeof(float));
     assert_non_null(first);

@@ -15,6 +15,20 @@ int count_ops(const struct graph *g, const char *op)
     return count;
 }
 
+int input_named(const struct graph *g, const char *name)
+{
+    for (int k = 0; k < g->input_count; k++)
+        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
+            return k;
+    fail_msg("no input \"%s\"", name);
+    return NONE;
+}
+
+float *exe_input_named(struct exe *exe, const char *name)
+{
+    return exe_input(exe, input_named(exe_graph(exe), name));
+}
+
 struct exe *compiled(const struct graph *g, const struct exe_options *options)
 {
     struct exe *exe = NULL;

@@ -9,6 +9,9 @@
 
 /* How many nodes of an operator a graph has. */
 int count_ops(const struct graph *g, const char *op);
+/* Places of an input in a graph, and its contents in an executable; or the test fails. */
+int input_named(const struct graph *g, const char *name);
+float *exe_input_named(struct exe *exe, const char *name);
 /* Or the test fails. exe_free it. */
 struct exe *compiled(const struct graph *g, const struct exe_options *options);
 /* The same, and frees the graph. */

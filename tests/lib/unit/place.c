@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "results/sqlite.h"
 #include "tests/lib/made_results.h"
 #include "tests/lib/unit.h"
 
@@ -40,6 +41,13 @@ struct grid place_view(struct place *place, const char *name, const char *parame
     struct query_value values[] = {{parameter, NULL, value}};
     MUST(query_view, place->store, name, values, 1, &grid);
     return grid;
+}
+
+int64_t sql_count(struct store *store, const char *sql)
+{
+    int64_t value = -1;
+    MUST(sql_integer, store, sql, &value);
+    return value;
 }
 
 void grid_is(const struct grid *grid, int64_t row, const char *column, double expected)

@@ -22,6 +22,8 @@ int place_close(void **state);
 void place_begin_run(struct place *place, const struct run_head *head);
 /* A view of its database, with one parameter. */
 struct grid place_view(struct place *place, const char *name, const char *parameter, double value);
+/* What a question that has one integer as its answer gives. */
+int64_t sql_count(struct store *store, const char *sql);
 /* expected NAN: there is no number. */
 void grid_is(const struct grid *grid, int64_t row, const char *column, double expected);
 
