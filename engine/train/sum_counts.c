@@ -82,8 +82,8 @@ static enum status share_count(struct graph *g, int n, int sum, int ranks, struc
     g->phase = g->nodes[n].phase;
     int old = g->nodes[n].outputs[0];
     int one = make_number(g, g->values[sum].dtype, 1);
-    int most = make_binary(g, &op_max, sum_of_ranks(g, sum, ranks), one);
-    int share = make_share(g, most, ranks);
+    int largest = make_binary(g, &op_max, sum_of_ranks(g, sum, ranks), one);
+    int share = make_share(g, largest, ranks);
     TRY(graph_failed(g, err));
     rewrite_replace(g, old, share);
     g->nodes[n].dead = true;
