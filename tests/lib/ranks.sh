@@ -38,5 +38,5 @@ same_gradients() { # workload, ranks, batch of each, options of scale
     runs ridge scale "$spec" $quick $both --tiny --ranks "$ranks" --batch "$batch" --steps 1 \
         --seed 5 "$@" --save "$tap_dir/many" --json
     run ridge checkpoint diff "$tap_dir/one" "$tap_dir/many" --json
-    holds '[.tensors[] | select(.name | test("[.]adamw?[01]$"))] | length > 0 and all(.[]; .of_kind <= 1e-6)'
+    holds '[.tensors[] | select(.name | test("[.](adamw?[01]|momentum0)$"))] | length > 0 and all(.[]; .of_kind <= 1e-6)'
 }

@@ -38,8 +38,9 @@ for ranks in 2 3 4 5; do
             both=""
         }
     done
-    # Its loss divides by how many cells are on text, of which ranks have unequal numbers.
-    same_as_one seglink $ranks 1
+    # Its loss divides by how many cells are on text, of which ranks have unequal numbers; after a step the
+    # hardest cells, which it learns from, may be others by a rounding.
+    same_gradients seglink $ranks 1
 done
 # Every sample of gcn is the whole graph.
 for how in "" "--moments split"; do
