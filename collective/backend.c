@@ -100,3 +100,17 @@ const struct backend *backend_starter(int *rank, int *ranks)
             return backend_at(k);
     return NULL;
 }
+
+enum status backend_check_starter(struct error *err)
+{
+    static const char *const task[] = {"SLURM_PROCID", NULL};
+    static const char *const tasks[] = {"SLURM_STEP_NUM_TASKS", NULL};
+    int rank, ranks;
+    if (!number_among(task, &rank) || !number_among(tasks, &ranks) || ranks < 2 ||
+        backend_starter(&rank, &ranks))
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED,
+                "srun has started %d tasks that know nothing of each other: srun --mpi=pmi2 is for "
+                "MPICH, --mpi=pmix for Open MPI, and with -n 1 this command starts its own ranks",
+                ranks);
+}

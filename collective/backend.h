@@ -152,6 +152,9 @@ void backend_version(const struct backend *backend, char *text, size_t size);
 bool backend_launched(const struct backend *backend, int *rank, int *ranks);
 /* The backend whose launcher has started this process as one of several; NULL: none has. */
 const struct backend *backend_starter(int *rank, int *ranks);
+/* FAILED where Slurm's srun has started this process as one of several, and no MPI among them: each
+ * would take itself for the only one. */
+enum status backend_check_starter(struct error *err);
 /* group_new of a backend that is ready, with all that it needs in its options. */
 enum status group_make(const struct backend *backend, int ranks,
                        const struct group_options *options, struct group **out, struct error *err);

@@ -200,6 +200,7 @@ static enum status read_backends(const struct bench_options *o, struct bench *be
                                  struct error *err)
 {
     const struct backend *starter = backend_starter(&bench->rank, &bench->timing.ranks);
+    TRY(backend_check_starter(err));
     bench->launched = starter != NULL;
     if (starter)
         bench->backends[bench->backend_count++] = starter;

@@ -139,6 +139,7 @@ static enum status read_backend(const struct scale_options_given *o, struct scal
     if (!backend)
         return FAIL(err, STATUS_FAILED, "--backend \"%.40s\" is not known", o->backend);
     const struct backend *starter = backend_starter(&s->rank, &s->ranks);
+    TRY(backend_check_starter(err));
     s->launched = starter != NULL;
     if (starter && o->backend && backend != starter && !backend->device)
         return FAIL(err, STATUS_FAILED, "--backend %s, but ranks were started for %s", o->backend,

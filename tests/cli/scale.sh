@@ -137,6 +137,14 @@ if [ "$1" = said ]; then
     run ridge scale ncf --backend loop
     exits 5
     refuses 'no schedule for all_reduce' ridge scale ncf --algorithm pairwise
+
+    # Tasks of srun without an MPI would each make the whole curve; one task makes it as anybody does.
+    export SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2
+    refuses 'srun has started 2 tasks that know nothing of each other' ridge scale ncf
+    refuses 'srun --mpi=pmi2 is for MPICH' ridge bench collectives
+    export SLURM_STEP_NUM_TASKS=1
+    runs ridge scale ncf $quick --tiny --ranks 2 --batch 16 --steps 2
+    unset SLURM_PROCID SLURM_STEP_NUM_TASKS
 fi
 
 # A rank that is killed or stopped: all end within the deadline, with its name, and nothing is left.
