@@ -60,4 +60,7 @@ REGISTER(profiler, cupti) = {
     .step_begin = cupti_step_begin,
     .step_end = cupti_step_end,
     .read_step = cupti_read_step,
+    .missed = cupti_session_missed,
+    .attach = cupti_session_hold,
+    .detach = cupti_session_close,
 };

@@ -41,10 +41,10 @@ forbid "\\<($notes)\\>" "$sources" "notes to self belong into the issue tracker"
 found=$(grep -nIE '/(home|work|root|Users)/[a-z]' $sources | grep -v '/home/alice') && complain "$found
     ^ path of somebody's machine"
 # Files are written by base/system/output.c alone, which replaces nothing that is not ours. The others: the
-# database's spools and copies, a knob of the kernel's, the folders of a kept program and of a
-# simulation, which are new.
+# database's spools and copies, a knob of the kernel's, the folders of a kept program, of a simulation
+# and of what is counted in a process of its own, which are new.
 writers='base/system/output.c results/spool.c results/ingest.c harness/watch/resident.c harness/compare/kept_program.c
-harness/bench/smpi.c harness/bench/simulate.c harness/bench/step_simulate.c'
+harness/turns/count_apart.c harness/bench/smpi.c harness/bench/simulate.c harness/bench/step_simulate.c'
 product=$(echo "$c_files" | grep -v '^tests/' | grep -vxF "$(echo "$writers" | tr ' ' '\n')")
 forbid '\<(fopen|freopen)\(.*"[wa]|\<[rw]?open(at)?\(.*O_(WRONLY|RDWR|CREAT)|\<(creat|mkstemp|rename|renameat|unlink|unlinkat|remove|truncate)\(' \
     "$product" "files are written by base/system/output.h"

@@ -11,6 +11,7 @@
 #define HARNESS_CAMPAIGN_CAMPAIGN_H
 
 #include "harness/campaign/progress.h"
+#include "harness/campaign/record.h"
 #include "harness/model/model_options.h"
 #include "harness/suite/plan.h"
 #include "results/record.h"
@@ -30,6 +31,7 @@ struct campaign_options {
      * there was none. May be NULL. */
     void (*resumes)(void *context, const char *uuid, bool found);
     void *context;
+    count_apart *apart; /* for what a profiler misses here; NULL: it stays missed */
 };
 
 struct campaign_result {

@@ -214,7 +214,8 @@ static struct point_job job_of(struct rounds *r, int k, int round)
                               .levels = c->levels,
                               .progress = &c->progress,
                               .make_room = make_room,
-                              .make_room_context = r};
+                              .make_room_context = r,
+                              .apart = c->options->apart};
 }
 
 static enum status take_visit(struct rounds *r, int k, int round, struct error *lost,

@@ -171,6 +171,77 @@ static bool uses_tensor_cores(const struct exe *exe)
     return false;
 }
 
+/* "model" always counts; the others if the point names them. */
+static bool is_wanted(const struct profiler *profiler, const char *list)
+{
+    size_t length = strlen(profiler->name);
+    if (strcmp(profiler->name, "model") == 0)
+        return true;
+    for (const char *at = list; (at = strstr(at, profiler->name)); at += length)
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length]))
+            return true;
+    return false;
+}
+
+/* ---- before anything runs ---- */
+
+static bool counts_first(void)
+{
+    const char *text = getenv("RIDGE_COUNT_FIRST");
+    return text && strcmp(text, "1") == 0;
+}
+
+/* What cannot attach says so when it is opened. */
+void work_attach(struct work *w)
+{
+    struct error unused;
+    for (int k = 0; k < profiler_count() && counts_first() && !w->attached; k++) {
+        const struct profiler *profiler = profiler_at(k);
+        if (!profiler->attach || !is_wanted(profiler, w->job->point->profilers))
+            continue;
+        w->attached_profiler = profiler;
+        if (profiler->attach(w->job->point->device, &w->attached, &unused) != STATUS_OK)
+            w->attached = NULL;
+    }
+}
+
+void work_detach(struct work *w)
+{
+    if (w->attached)
+        w->attached_profiler->detach(w->attached);
+    w->attached = NULL;
+}
+
+/* Executions ran, and the profiler saw none of their work: what was loaded before it attached may
+ * be closed to it. status: of what it did see. */
+static enum status count_missed(struct work *w, const struct profiler *profiler,
+                                struct counts *counts, enum status status, struct error *err)
+{
+    struct counts apart = {.count = 0};
+    struct error why = {0};
+    if (!w->job->apart || counts_first())
+        return status;
+    work_phase(w, "counting in a process of its own");
+    target_rest(w->target); /* the process would have the one CPU of this thread */
+    enum status there = w->job->apart(w->job->point, w->job->model, profiler, w->target->exe,
+                                      w->arena, &apart, &why);
+    TRY(target_wake(w->target, w->job->point, err));
+    if (there == STATUS_OK) {
+        *counts = apart;
+        return STATUS_OK;
+    }
+    for (int k = 0; k < counts->count && status == STATUS_OK; k++) {
+        struct profiler_metric *m = &counts->metrics[k];
+        if (!isnan(m->value))
+            continue;
+        m->reason =
+            arena_printf(w->arena, "%s; nor in a process of its own: %s", m->reason, why.message);
+        if (!m->reason)
+            return FAIL_NO_MEMORY(err);
+    }
+    return status;
+}
+
 static enum status count_with(struct work *w, const struct profiler *profiler, struct error *err)
 {
     const char *folder = getenv("RIDGE_TRACE");
@@ -189,6 +260,10 @@ static enum status count_with(struct work *w, const struct profiler *profiler, s
                                    .folder = folder && folder[0] ? folder : "out/trace"};
     struct counting_of c = {.w = w, .profiler = profiler};
     struct counts counts = {.count = 0};
+    if (w->attached_profiler == profiler) {
+        model.attached = w->attached;
+        w->attached = NULL;
+    }
     enum status status = profiler->open(&model, w->job->point->threads, &c.session, err);
     if (status != STATUS_OK)
         return status;
@@ -196,22 +271,13 @@ static enum status count_with(struct work *w, const struct profiler *profiler, s
         status = count_pass(&c, pass, err);
     if (status == STATUS_OK)
         status = read_counts(&c, model.steps, &counts, err);
+    bool missed = profiler->missed && profiler->missed(c.session);
+    profiler->close(c.session);
+    if (missed)
+        status = count_missed(w, profiler, &counts, status, err);
     if (status == STATUS_OK)
         w->counts[w->count_count++] = counts;
-    profiler->close(c.session);
     return status == STATUS_OK && profiler->attaches ? capture_again(w, err) : status;
-}
-
-/* "model" always counts; the others if the point names them. */
-static bool is_wanted(const struct profiler *profiler, const char *list)
-{
-    size_t length = strlen(profiler->name);
-    if (strcmp(profiler->name, "model") == 0)
-        return true;
-    for (const char *at = list; (at = strstr(at, profiler->name)); at += length)
-        if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length]))
-            return true;
-    return false;
 }
 
 /* A failure to count must not fail the point: the reason becomes a metric without a value. */

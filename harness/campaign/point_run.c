@@ -186,7 +186,6 @@ static void split_phases(struct work *w)
 
 static enum status open_target(struct work *w, bool again, struct error *err)
 {
-    struct point_state *state = w->state;
     struct model_options model = *w->job->model;
     model.retune = model.retune && !again; /* what was chosen stays chosen */
     work_phase(w, "compiling");
@@ -194,7 +193,7 @@ static enum status open_target(struct work *w, bool again, struct error *err)
     if (status != STATUS_OK && status != STATUS_LOST &&
         w->job->make_room(w->job->make_room_context))
         status = target_open(w->job->point, &model, w->target, err);
-    state->open = status == STATUS_OK;
+    w->state->open = status == STATUS_OK;
     return status;
 }
 
@@ -202,6 +201,7 @@ static enum status first_visit(struct work *w, struct error *err)
 {
     bool reset = resident_reset();
     double others = resident_now();
+    work_attach(w);
     TRY(open_target(w, false, err));
     TRY(graph_cost_in(w->target->graph, w->precision, &w->cost, err));
     TRY(phase_verify(w, err));
@@ -363,7 +363,8 @@ static void find_peak(const struct work *w, const struct point_record *stored,
                 fmax(w->peak, record_value(&w->state->record, "peak_flop_rate"));
         return;
     }
-    facts->peak_flop_rate = peak_of(stored, w->job->ceilings, &facts->peak_reason);
+    facts->peak_flop_rate =
+        peak_of(stored, w->job->ceilings, &facts->peak_clock_hz, &facts->peak_reason);
 }
 
 static enum status make_record(struct work *w, struct point_facts *facts, struct error *err)
@@ -442,9 +443,8 @@ enum status point_visit(const struct point_job *job, struct point_state *state, 
         status = keep(&w, started, begin, status == STATUS_OK ? NULL : &failure, err);
     free(w.step_ns);
     measurement_release(&w.measurement);
-    if (state->interrupted)
-        return STATUS_OK;
-    return status;
+    work_detach(&w);
+    return state->interrupted ? STATUS_OK : status;
 }
 
 enum status point_settle(const struct point_job *job, struct point_state *state, bool *changed,

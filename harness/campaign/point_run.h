@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "engine/graph/cost.h"
 #include "harness/campaign/progress.h"
+#include "harness/campaign/record.h"
 #include "harness/campaign/target.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/pause.h"
@@ -41,6 +42,7 @@ struct point_job {
      * another try is worthwhile. */
     bool (*make_room)(void *context);
     void *make_room_context;
+    count_apart *apart; /* NULL: it is not done */
 };
 
 /* What is kept between two visits of a point. Zeroed: it was not visited. */

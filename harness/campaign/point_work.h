@@ -30,9 +30,15 @@ struct work {
     struct counts counts[COUNTS_MAX];
     int count_count;
     bool *on_host; /* per step, of the record's arena */
+    const struct profiler *attached_profiler;
+    void *attached; /* what it gave before anything ran; NULL: nothing */
 };
 
 void work_phase(struct work *w, const char *phase);
+/* With RIDGE_COUNT_FIRST=1: profilers that the point names and that may attach before anything runs
+ * on its device do. What is timed then is not to be believed. */
+void work_attach(struct work *w);
+void work_detach(struct work *w);
 /* Passes through all profilers that the point names (point_count.c). */
 enum status work_count(struct work *w, struct error *err);
 

@@ -8,6 +8,7 @@
 #include "engine/graph/cost.h"
 #include "engine/run/exe.h"
 #include "harness/measure/measure.h"
+#include "harness/model/model_options.h"
 #include "harness/model/verify.h"
 #include "harness/suite/plan.h"
 #include "profilers/lib/profiler.h"
@@ -27,6 +28,13 @@ struct counts {
     int step_count;
     char why[512]; /* room for the reason why it counted nothing */
 };
+
+/* Counts a point in a process of its own, where the profiler attaches before anything runs on the
+ * device (harness/turns/count_apart.h). exe: what was compiled here; other kernels there are
+ * refused. Text lives in the arena. */
+typedef enum status count_apart(const struct point *point, const struct model_options *model,
+                                const struct profiler *profiler, const struct exe *exe,
+                                struct arena *arena, struct counts *out, struct error *err);
 
 struct point_facts {
     const struct point *point;

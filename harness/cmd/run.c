@@ -13,6 +13,7 @@
 #include "harness/campaign/record.h"
 #include "harness/cli/command.h"
 #include "harness/measure/visits.h"
+#include "harness/turns/count_apart.h"
 #include "harness/turns/run_against.h"
 #include "harness/turns/run_interleaved.h"
 #include "harness/turns/sample_on_request.h"
@@ -282,7 +283,8 @@ static int run_plan(const struct plan *plan, const struct run_options *o, const 
                                         .redact = o->redact,
                                         .listener = on_point,
                                         .resumes = on_resume,
-                                        .context = &printer};
+                                        .context = &printer,
+                                        .apart = count_in_own_process};
     interrupt_install();
     if (o->json) {
         json_begin(&printer.json, stdout);

@@ -19,7 +19,7 @@
 
 #include "profilers/lib/trace.h"
 
-enum { CUPTI_BACKEND_ABI = 2, CUPTI_REASON = 440, CUPTI_CHIP = 32, CUPTI_SAMPLES_MAX = 8192 };
+enum { CUPTI_BACKEND_ABI = 3, CUPTI_REASON = 440, CUPTI_CHIP = 32, CUPTI_SAMPLES_MAX = 8192 };
 
 /* A trace needs no permission; counters do. */
 enum cupti_use { CUPTI_TRACE, CUPTI_RANGES, CUPTI_SAMPLES };
@@ -73,6 +73,9 @@ struct cupti_backend {
      * chip: "" for a trace, which does not need to know. ---- */
     bool (*attach)(struct cupti *cupti, int device, enum cupti_use use, char *chip, char *reason);
     bool (*synchronise)(struct cupti *cupti, char *reason);
+    /* After attach: ranges may be counted from now on, and kernels that are loaded from now on are
+     * known to the counters. All ranges share what this made, until close. */
+    bool (*hold)(struct cupti *cupti, char *reason);
 
     /* Every replay is start, pushes and pops (not nested), stop; `complete`: it was the last. */
     struct cupti_ranges *(*ranges_open)(struct cupti_config *config, int ranges_max, char *reason);

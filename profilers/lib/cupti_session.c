@@ -93,7 +93,8 @@ static enum status start(const struct profiler_model *model, enum cupti_use use,
                          struct cupti_session *s, struct error *err)
 {
     struct gpu_counting_setup setup = {.use = use};
-    TRY(cupti_session_attach(model, use, s, err));
+    if (!s->cupti)
+        TRY(cupti_session_attach(model, use, s, err));
     TRY(group_read_all(&s->arena, &setup.groups, &setup.group_count, err));
     setup.backend = s->backend;
     setup.cupti = s->cupti;
@@ -109,7 +110,7 @@ static enum status start(const struct profiler_model *model, enum cupti_use use,
 enum status cupti_session_open(const struct profiler_model *model, enum cupti_use use,
                                void **session, struct error *err)
 {
-    struct cupti_session *s = calloc(1, sizeof(*s));
+    struct cupti_session *s = model && model->attached ? model->attached : calloc(1, sizeof(*s));
     if (!s)
         return FAIL_NO_MEMORY(err);
     enum status status = start(model, use, s, err);
@@ -119,6 +120,33 @@ enum status cupti_session_open(const struct profiler_model *model, enum cupti_us
         *session = s;
     return status;
 }
+
+/* ---- before anything is loaded ---- */
+
+enum status cupti_session_hold(const char *device, void **attached, struct error *err)
+{
+    const struct profiler_model model = {.device = device};
+    char reason[CUPTI_REASON] = "";
+    struct cupti_session *s = calloc(1, sizeof(*s));
+    if (!s)
+        return FAIL_NO_MEMORY(err);
+    enum status status = cupti_session_attach(&model, CUPTI_RANGES, s, err);
+    if (status == STATUS_OK && !s->backend->hold(s->cupti, reason))
+        status = UNSUPPORTED(err, "%s", reason);
+    if (status != STATUS_OK)
+        cupti_session_close(s);
+    else
+        *attached = s;
+    return status;
+}
+
+bool cupti_session_missed(const void *session)
+{
+    const struct cupti_session *s = session;
+    return s->saw_none || gpu_counting_saw_no_kernel(s->counting);
+}
+
+/* ---- passes ---- */
 
 int cupti_session_passes(const void *session)
 {
@@ -162,7 +190,8 @@ int cupti_session_doubt(const struct cupti_session *s, struct profiler_metric *m
         if (counts_operations(metrics[k].name) && !isnan(metrics[k].value)) {
             metrics[k].value = NAN;
             metrics[k].reason = "CUPTI saw not one operation, so its patches did not reach the "
-                                "kernels: CUDA_MODULE_LOADING=EAGER may help";
+                                "kernels: RIDGE_COUNT_FIRST=1, or CUDA_MODULE_LOADING=EAGER, may "
+                                "help";
         }
     return count;
 }

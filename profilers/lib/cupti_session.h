@@ -38,5 +38,8 @@ int cupti_session_read(void *session, struct profiler_metric *metrics);
 int cupti_session_doubt(const struct cupti_session *session, struct profiler_metric *metrics,
                         int count);
 void cupti_session_close(void *session);
+/* attach, of which a session that was never opened is what it gives; and missed. */
+enum status cupti_session_hold(const char *device, void **attached, struct error *err);
+bool cupti_session_missed(const void *session);
 
 #endif

@@ -56,6 +56,7 @@ struct gpu_counting {
     uint64_t interval_ns;            /* of samples */
     const bool *on_host;             /* borrowed, per step; NULL: none */
     char step_failure[CUPTI_REASON]; /* the first that a step met */
+    bool saw_no_kernel;              /* in all executions of a pass */
 };
 
 /* What a roofline wants to know: named even where no group has it. */
@@ -194,6 +195,11 @@ int gpu_counting_passes(const struct gpu_counting *c)
     return passes;
 }
 
+bool gpu_counting_saw_no_kernel(const struct gpu_counting *c)
+{
+    return c->saw_no_kernel;
+}
+
 bool gpu_counting_by_step(const struct gpu_counting *c)
 {
     return c->current < c->count && c->units[c->current].by_step;
@@ -288,6 +294,7 @@ static bool read_ranges(struct gpu_counting *c, struct unit *u, char *reason)
     int count = 0;
     if (!c->backend->ranges_decode(c->ranges, &count, reason))
         return false;
+    c->saw_no_kernel |= count == 0 && !u->by_step;
     if (count > u->rows || (count == 0 && !u->by_step)) {
         snprintf(reason, CUPTI_REASON, "CUPTI has %d ranges, not %d", count, u->rows);
         return false;

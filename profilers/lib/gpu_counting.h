@@ -36,6 +36,8 @@ enum status gpu_counting_open(const struct gpu_counting_setup *setup, struct gpu
 /* Those that were made and those that are to come, as far as is known now. */
 int gpu_counting_passes(const struct gpu_counting *counting);
 bool gpu_counting_by_step(const struct gpu_counting *counting);
+/* In a pass of whole executions, so that none of their kernels was counted. */
+bool gpu_counting_saw_no_kernel(const struct gpu_counting *counting);
 enum status gpu_counting_begin(struct gpu_counting *counting, struct error *err);
 void gpu_counting_step_begin(struct gpu_counting *counting, int step);
 void gpu_counting_step_end(struct gpu_counting *counting);

@@ -48,6 +48,7 @@ struct profiler_model {
     double pass_s;       /* that the executions of a pass should take; 0: not known */
     const char *label;   /* tells the point from others, fit for a file name; NULL: nothing does */
     const char *folder;  /* for files that are made beside the numbers; NULL: none are made */
+    void *attached;      /* what attach gave, now owned by open; NULL: nothing */
 };
 
 struct profiler {
@@ -78,6 +79,13 @@ struct profiler {
     void (*step_begin)(void *session, int step);
     void (*step_end)(void *session, int step); /* what goes wrong is said by end */
     int (*read_step)(void *session, int step, struct profiler_metric *metrics);
+    /* All three or none. What a device has loaded before a profiler attached may be closed to it:
+     * missed, asked before close, says that executions ran and that it saw none of their work.
+     * attach comes before anything runs on the device; a session is then opened with what it gave,
+     * or detach gives that back. */
+    bool (*missed)(const void *session);
+    enum status (*attach)(const char *device, void **attached, struct error *err);
+    void (*detach)(void *attached);
 };
 
 /* Index of a device "cuda" (0) or "cuda:N"; -1 when it is none. */

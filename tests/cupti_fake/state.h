@@ -29,6 +29,7 @@ struct kept {
 struct CUpti_RangeProfiler_Object {
     struct kept config;
     const uint8_t *data; /* borrowed: the counter data image */
+    bool first;          /* it was enabled before the device ran anything */
     bool configured, started, pushed;
     int pass, pass_ranges, ranges, limit;
     char names[RANGES_MAX][16];

@@ -50,6 +50,14 @@ enum status cupti_run(const char *name, const char *device, struct cupti_outcome
     return cupti_run_model(name, &model, out, err);
 }
 
+enum status cupti_run_held(const char *device, struct cupti_outcome *out, struct error *err)
+{
+    struct profiler_model model = {.device = device, .steps = RUN_STEPS};
+    *out = (struct cupti_outcome){.count = 0};
+    TRY(profiler_find("cupti")->attach(device, &model.attached, err));
+    return cupti_run_model("cupti", &model, out, err);
+}
+
 enum status cupti_run_model(const char *name, const struct profiler_model *model,
                             struct cupti_outcome *out, struct error *err)
 {

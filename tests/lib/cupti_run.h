@@ -33,5 +33,7 @@ enum status cupti_run_model(const char *name, const struct profiler_model *model
                             struct cupti_outcome *out, struct error *err);
 enum status cupti_run(const char *name, const char *device, struct cupti_outcome *out,
                       struct error *err);
+/* The same by cupti, attached before anything runs on the device. */
+enum status cupti_run_held(const char *device, struct cupti_outcome *out, struct error *err);
 
 #endif

@@ -96,6 +96,26 @@ TEST(ranges_count_the_whole_and_each_step)
     }
 }
 
+/* Enabled once, before kernels are loaded, for all groups. */
+TEST(counters_may_be_held)
+{
+    struct cupti_outcome out;
+    const struct profiler *p = profiler_find("cupti");
+    void *attached;
+    MUST(p->attach, "cuda:1", &attached);
+    assert_int_equal(fake->uses("cuptiRangeProfilerEnable"), 1);
+    p->detach(attached);
+    check_sound(&(struct cupti_outcome){.count = 0});
+    fake->set(&cupti_usual);
+    MUST(cupti_run_held, "cuda", &out);
+    check_sound(&out);
+    assert_int_equal(fake->uses("cuptiRangeProfilerEnable"), 1);
+    assert_int_equal(out.passes, 5 * RUN_PASSES);
+    near(value_of(&out, "dram_read_bytes"), FAKE_COUNT(0, 0) / RUN_EXECUTIONS);
+    near(value_of(&out, "flops"), (ops_of_cuda_cores(0) + ops_of_tensor_cores(0)) / RUN_EXECUTIONS);
+    near(out.steps[2][0].value, FAKE_COUNT(0, 2));
+}
+
 /* No tensor instruction: the group of their types costs no pass, and its counts are 0. */
 TEST(idle_tensor_cores_cost_nothing)
 {
@@ -292,6 +312,8 @@ static bool says(const struct cupti_outcome *out, enum status status, const stru
     return false;
 }
 
+static const char held[] = "cupti, held";
+
 /* Returns how often the call was used. */
 static int fail_each_use(const char *profiler, const char *call)
 {
@@ -303,7 +325,8 @@ static int fail_each_use(const char *profiler, const char *call)
         script.nth = nth;
         script.code = 31;
         fake->set(&script);
-        enum status status = cupti_run(profiler, "cuda", &out, &err);
+        enum status status = strcmp(profiler, held) == 0 ? cupti_run_held("cuda", &out, &err)
+                                                         : cupti_run(profiler, "cuda", &out, &err);
         if (fake->uses(call) < nth)
             return nth - 1;
         check_sound(&out);
@@ -317,12 +340,12 @@ static int fail_each_use(const char *profiler, const char *call)
 
 TEST(every_call_may_fail)
 {
-    static const char *const profilers[] = {"cupti", "cupti_pm", "cupti_trace"};
+    static const char *const profilers[] = {"cupti", "cupti_pm", "cupti_trace", held};
     const char *const *names = fake->names();
     int failures = 0;
     for (int n = 0; names[n]; n++) {
         int uses = 0;
-        for (int p = 0; p < 3; p++)
+        for (int p = 0; p < ARRAY_COUNT(profilers); p++)
             uses += fail_each_use(profilers[p], names[n]);
         bool unused = strcmp(names[n], "cuptiGetResultString") == 0 ||
                       strcmp(names[n], "cuGetErrorName") == 0 ||

@@ -58,7 +58,7 @@ static int count_burning(const struct profiler *p, struct pool *pool, double sec
                          void **session, struct profiler_metric *metrics)
 {
     const struct profiler_model model = {5,      2, 1,    10, 20,   "f32", false,
-                                         "cuda", 0, NULL, 1,  NULL, NULL};
+                                         "cuda", 0, NULL, 1,  NULL, NULL,  NULL};
     struct error err;
     if (p->open(&model, 2, session, &err) != STATUS_OK)
         fail_msg("%s: %s", p->name, err.message);

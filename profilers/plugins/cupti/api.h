@@ -95,6 +95,11 @@ struct cupti {
     CUcontext context; /* NULL: not attached */
     int index;
     bool counting; /* cuptiProfilerInitialize was successful */
+    struct held {
+        CUpti_RangeProfiler_Object *profiler; /* NULL: each struct cupti_ranges has its own */
+        uint8_t *availability;                /* asked for before, as it cannot be after; owned */
+        uint8_t *config, *data;               /* images that it may still read; owned */
+    } held;
 };
 
 /* A parameter struct of the library, with its size filled in. */
@@ -123,6 +128,9 @@ void cupti_detach(struct cupti *cupti);
 bool cupti_synchronise(struct cupti *cupti, char *reason);
 
 /* host.c */
+/* What of the device can be counted in ranges, as an image; owned by the caller, also on failure.
+ */
+bool cupti_range_availability(struct cupti *cupti, uint8_t **image, char *reason);
 struct cupti_config {
     struct cupti *cupti;
     CUpti_Profiler_Host_Object *host;
@@ -147,6 +155,8 @@ bool cupti_evaluate(const struct cupti_config *config, const uint8_t *data, size
                     size_t index, double *values, char *reason);
 
 /* ranges.c */
+bool cupti_hold(struct cupti *cupti, char *reason);
+void cupti_let_go(struct cupti *cupti);
 struct cupti_ranges *cupti_ranges_open(struct cupti_config *config, int ranges_max, char *reason);
 bool cupti_ranges_start(struct cupti_ranges *ranges, char *reason);
 bool cupti_ranges_push(struct cupti_ranges *ranges, const char *name, char *reason);

@@ -135,6 +135,7 @@ bool cupti_attach(struct cupti *cupti, int device, enum cupti_use use, char *chi
 void cupti_detach(struct cupti *cupti)
 {
     PARAMS(CUpti_Profiler_DeInitialize, p);
+    cupti_let_go(cupti);
     if (cupti->counting)
         cupti->api.cuptiProfilerDeInitialize(&p);
     if (cupti->context)

@@ -22,6 +22,7 @@ static const struct cupti_backend backend = {
     .config_close = cupti_config_close,
     .attach = cupti_attach,
     .synchronise = cupti_synchronise,
+    .hold = cupti_hold,
     .ranges_open = cupti_ranges_open,
     .ranges_start = cupti_ranges_start,
     .ranges_push = cupti_ranges_push,

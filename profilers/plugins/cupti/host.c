@@ -72,7 +72,7 @@ bool cupti_describe(struct cupti *cupti, const struct cupti_wanted *wanted, int 
 
 /* ---- a config ---- */
 
-static bool range_availability(struct cupti *cupti, uint8_t **image, char *reason)
+bool cupti_range_availability(struct cupti *cupti, uint8_t **image, char *reason)
 {
     PARAMS(CUpti_Profiler_GetCounterAvailability, p);
     p.ctx = cupti->context;
@@ -149,12 +149,14 @@ static bool schedule(struct cupti_config *config, char *reason)
 static bool fill(struct cupti_config *config, const struct cupti_wanted *wanted, char *reason)
 {
     uint8_t *availability = NULL;
+    const uint8_t *held = config->cupti->held.availability;
     bool known = true;
     if (wanted->attached && wanted->use == CUPTI_SAMPLES)
         known = sample_availability(config->cupti, &availability, reason);
-    else if (wanted->attached)
-        known = range_availability(config->cupti, &availability, reason);
-    bool open = known && host_open(config->cupti, wanted, availability, &config->host, reason);
+    else if (wanted->attached && !held)
+        known = cupti_range_availability(config->cupti, &availability, reason);
+    bool open = known && host_open(config->cupti, wanted, availability ? availability : held,
+                                   &config->host, reason);
     bool done = open && keep_names(config, wanted, reason) && schedule(config, reason);
     free(availability);
     return done;

@@ -7,14 +7,62 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct cupti_ranges {
     struct cupti_config *config; /* borrowed */
     CUpti_RangeProfiler_Object *profiler;
-    uint8_t *data; /* owned: the counter data image */
+    uint8_t *image; /* owned: what the config's says */
+    uint8_t *data;  /* owned: the counter data image */
     size_t size;
-    bool started, pushed;
+    bool configured, started, pushed;
 };
+
+/* ---- counters that are enabled before kernels are loaded ---- */
+
+static bool enable(struct cupti *cupti, CUpti_RangeProfiler_Object **profiler, char *reason)
+{
+    PARAMS(CUpti_RangeProfiler_Enable, p);
+    p.ctx = cupti->context;
+    if (!CUPTI_OK(cupti, reason, cuptiRangeProfilerEnable, &p))
+        return false;
+    *profiler = p.pRangeProfilerObject;
+    return true;
+}
+
+static void disable(struct cupti *cupti, CUpti_RangeProfiler_Object *profiler)
+{
+    PARAMS(CUpti_RangeProfiler_Disable, p);
+    p.pRangeProfilerObject = profiler;
+    cupti->api.cuptiRangeProfilerDisable(&p);
+}
+
+bool cupti_hold(struct cupti *cupti, char *reason)
+{
+    if (cupti_range_availability(cupti, &cupti->held.availability, reason) &&
+        enable(cupti, &cupti->held.profiler, reason))
+        return true;
+    cupti_let_go(cupti);
+    return false;
+}
+
+static void forget_images(struct held *held)
+{
+    free(held->config);
+    free(held->data);
+    held->config = held->data = NULL;
+}
+
+void cupti_let_go(struct cupti *cupti)
+{
+    if (cupti->held.profiler)
+        disable(cupti, cupti->held.profiler);
+    forget_images(&cupti->held);
+    free(cupti->held.availability);
+    cupti->held = (struct held){.profiler = NULL};
+}
+
+/* ---- ranges ---- */
 
 static bool make_data(struct cupti_ranges *r, int ranges_max, char *reason)
 {
@@ -39,7 +87,7 @@ static bool set_config(struct cupti_ranges *r, int ranges_max, char *reason)
     PARAMS(CUpti_RangeProfiler_SetConfig, p);
     p.pRangeProfilerObject = r->profiler;
     p.configSize = r->config->size;
-    p.pConfig = r->config->image;
+    p.pConfig = r->image;
     p.counterDataImageSize = r->size;
     p.pCounterDataImage = r->data;
     p.range = CUPTI_UserRange;
@@ -49,25 +97,37 @@ static bool set_config(struct cupti_ranges *r, int ranges_max, char *reason)
     p.minNestingLevel = 1;
     p.passIndex = 0;
     p.targetNestingLevel = 1;
-    return CUPTI_OK(r->config->cupti, reason, cuptiRangeProfilerSetConfig, &p);
+    if (!CUPTI_OK(r->config->cupti, reason, cuptiRangeProfilerSetConfig, &p))
+        return false;
+    forget_images(&r->config->cupti->held); /* of the ranges before */
+    r->configured = true;
+    return true;
+}
+
+static bool copy_image(struct cupti_ranges *r, char *reason)
+{
+    r->image = malloc(r->config->size + 1);
+    if (!r->image)
+        return cupti_say(reason, "out of memory");
+    memcpy(r->image, r->config->image, r->config->size);
+    return true;
 }
 
 struct cupti_ranges *cupti_ranges_open(struct cupti_config *config, int ranges_max, char *reason)
 {
-    PARAMS(CUpti_RangeProfiler_Enable, p);
     struct cupti_ranges *r = calloc(1, sizeof(*r));
     if (!r) {
         cupti_say(reason, "out of memory");
         return NULL;
     }
     r->config = config;
-    p.ctx = config->cupti->context;
-    if (!CUPTI_OK(config->cupti, reason, cuptiRangeProfilerEnable, &p)) {
+    r->profiler = config->cupti->held.profiler;
+    if (!r->profiler && !enable(config->cupti, &r->profiler, reason)) {
         free(r);
         return NULL;
     }
-    r->profiler = p.pRangeProfilerObject;
-    if (make_data(r, ranges_max, reason) && set_config(r, ranges_max, reason))
+    if (copy_image(r, reason) && make_data(r, ranges_max, reason) &&
+        set_config(r, ranges_max, reason))
         return r;
     cupti_ranges_close(r);
     return NULL;
@@ -142,17 +202,29 @@ bool cupti_ranges_read(struct cupti_ranges *ranges, int index, char *name, size_
                           reason);
 }
 
+/* What is held may read the images that it was given until it is given others. */
+static void end_images(struct cupti_ranges *r, struct held *held)
+{
+    if (held->profiler && r->configured) {
+        held->config = r->image;
+        held->data = r->data;
+        return;
+    }
+    free(r->image);
+    free(r->data);
+}
+
 void cupti_ranges_close(struct cupti_ranges *ranges)
 {
     char unused[CUPTI_REASON];
     bool complete;
-    PARAMS(CUpti_RangeProfiler_Disable, p);
-    p.pRangeProfilerObject = ranges->profiler;
+    struct cupti *cupti = ranges->config->cupti;
     if (ranges->pushed)
         cupti_ranges_pop(ranges, unused);
     if (ranges->started)
         cupti_ranges_stop(ranges, &complete, unused);
-    ranges->config->cupti->api.cuptiRangeProfilerDisable(&p);
-    free(ranges->data);
+    if (!cupti->held.profiler)
+        disable(cupti, ranges->profiler);
+    end_images(ranges, &cupti->held);
     free(ranges);
 }
