@@ -142,6 +142,17 @@ static void put_all_facts(struct page *page)
 
 /* ---- ceilings ---- */
 
+/* And at which clock, where that is known. */
+static void put_how(struct page *page, int64_t row)
+{
+    const struct grid *g = &page->ceilings;
+    const char *reason = grid_text(g, row, "reason"), *how = grid_text(g, row, "how");
+    double clock = grid_number(g, row, "clock");
+    char text[80];
+    snprintf(text, sizeof(text), "%s at %s", how, text_scaled(clock, "Hz").s);
+    page_cell(page, "How", *reason ? reason : clock > 0 ? text : how);
+}
+
 static void put_ceiling(struct page *page, int64_t row)
 {
     const struct grid *g = &page->ceilings;
@@ -158,9 +169,7 @@ static void put_ceiling(struct page *page, int64_t row)
     page_number(page, "Spread", spread, text_percent(spread).s);
     page_number(page, "Working set", grid_number(g, row, "working_set"),
                 text_bytes(grid_number(g, row, "working_set")).s);
-    page_cell(page, "How",
-              *grid_text(g, row, "reason") ? grid_text(g, row, "reason")
-                                           : grid_text(g, row, "how"));
+    put_how(page, row);
     page_raw(page, "</tr>\n");
 }
 

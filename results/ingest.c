@@ -120,9 +120,9 @@ static const char *const steps[] = {
     "CROSS JOIN other.level AS o ON o.result = n.theirs ORDER BY n.theirs, round, name",
 
     "INSERT INTO ceiling (run, device, kind, name, level, precision, isa, pattern, threads, "
-    "working_set_bytes, value, unit, reason, how, n, min, max) "
+    "working_set_bytes, value, unit, reason, how, n, min, max, clock_hz) "
     "SELECT r.ours, device, kind, name, level, precision, isa, pattern, threads, "
-    "working_set_bytes, value, unit, reason, how, n, min, max "
+    "working_set_bytes, value, unit, reason, how, n, min, max, clock_hz "
     "FROM other.ceiling AS o JOIN run_map AS r ON r.theirs = o.run WHERE true "
     "ON CONFLICT (run, device, name, threads) DO NOTHING",
     "INSERT INTO baseline (name, run_uuid, note, created_utc) "

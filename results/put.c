@@ -71,8 +71,8 @@ static const char *const texts[] = {
                     "AND (SELECT count(*) FROM visit WHERE result = id) < ? RETURNING id",
     [PUT_CEILING] =
         "INSERT OR REPLACE INTO ceiling (run, device, kind, name, level, precision, isa, pattern, "
-        "threads, working_set_bytes, value, unit, reason, how, n, min, max) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "threads, working_set_bytes, value, unit, reason, how, n, min, max, clock_hz) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [END_RUN] = "UPDATE run SET state = ?2, verdict = ?3, reason = ?4, "
                 "ended_utc = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = ?1",
     [PUT_BASELINE] = "INSERT OR REPLACE INTO baseline "
@@ -449,6 +449,7 @@ static enum status put_ceiling(struct store *store, int64_t run,
     bind_int(&b, ceiling->n);
     bind_number(&b, ceiling->min);
     bind_number(&b, ceiling->max);
+    bind_number(&b, ceiling->clock_hz > 0 ? ceiling->clock_hz : NAN);
     return binder_run(store, &b, NULL, "storing the ceilings", err);
 }
 

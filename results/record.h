@@ -179,6 +179,7 @@ struct ceiling_record {
     bool datasheet; /* stated by the maker or the driver; else measured */
     int64_t n;
     double min, max;
+    double clock_hz; /* of the device's processors meanwhile; not above 0: not known */
 };
 
 const char *ceiling_kind_name(enum ceiling_kind kind); /* "compute" */

@@ -151,6 +151,24 @@ static const char *peak_text(struct rows *rows, const struct point_facts *f)
                         : "highest ceiling of this device and precision";
 }
 
+/* A share of a roof that was measured at another clock says as much about the clocks. */
+static void add_roof_clock(struct rows *rows, const struct point_facts *f)
+{
+    enum { PERCENT_APART = 5 };
+    double roof = f->peak_clock_hz, own = f->measurement->clock_hz;
+    if (!(roof > 0) || isnan(own))
+        return;
+    struct metric_record *row = add(rows, -1, "roof_clock_hz", "Hz", roof);
+    row->source = "nvml";
+    row->formula = "median while the roof was measured";
+    if (fabs(own / roof - 1) * 100 > PERCENT_APART)
+        row->formula = text_or_fail(
+            rows, arena_printf(rows->arena,
+                               RECORD_NOTE "its roof was measured at %.4g GHz, and its samples at "
+                                           "%.4g GHz",
+                               roof * 1e-9, own * 1e-9));
+}
+
 static void add_derived(struct rows *rows, const struct point_facts *f)
 {
     double median = f->measurement->median_s;
@@ -170,6 +188,7 @@ static void add_derived(struct rows *rows, const struct point_facts *f)
     share->formula = "flop_rate / peak_flop_rate";
     if (*of)
         share->formula = text_or_fail(rows, arena_printf(rows->arena, "flop_rate / %s", of));
+    add_roof_clock(rows, f);
 }
 
 /* NaN on both sides is no error, but hardly what anybody expects. */

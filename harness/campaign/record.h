@@ -49,6 +49,7 @@ struct point_facts {
     int step_repeats;
     double peak_flop_rate; /* of the point's precision; NAN: not known, because of ... */
     const char *peak_reason;
+    double peak_clock_hz; /* of the device when it was measured; 0: not known */
     const char
         *peak_name; /* what it is the rate of (harness/roofs/peak.h); NULL: a ceiling of the run */
     double peak_rss_bytes; /* NAN: not known */

@@ -119,9 +119,26 @@ static void print_value(struct table *table, const struct ceiling_record *r)
     }
 }
 
+static bool has_clock(const struct ceiling_record *records, int count)
+{
+    for (int k = 0; k < count; k++)
+        if (records[k].clock_hz > 0)
+            return true;
+    return false;
+}
+
+static void print_clock(struct table *table, const struct ceiling_record *r)
+{
+    if (r->clock_hz > 0)
+        table_cell(table, "%.2f GHz", r->clock_hz * 1e-9);
+    else
+        table_cell(table, " ");
+}
+
 static void print_table(const struct ceiling_record *records, int count)
 {
     struct table table = {0};
+    bool clock = has_clock(records, count);
     table_column(&table, "ceiling", TABLE_LEFT);
     table_column(&table, "threads", TABLE_RIGHT);
     table_column(&table, "value", TABLE_RIGHT);
@@ -129,6 +146,8 @@ static void print_table(const struct ceiling_record *records, int count)
     table_column(&table, "lowest", TABLE_RIGHT);
     table_column(&table, "highest", TABLE_RIGHT);
     table_column(&table, "working set", TABLE_RIGHT);
+    if (clock)
+        table_column(&table, "clock", TABLE_RIGHT);
     table_column(&table, "", TABLE_LEFT);
     for (int k = 0; k < count; k++) {
         const struct ceiling_record *r = &records[k];
@@ -139,6 +158,8 @@ static void print_table(const struct ceiling_record *records, int count)
             table_cell(&table, " ");
         print_value(&table, r);
         print_bytes(&table, r);
+        if (clock)
+            print_clock(&table, r);
         table_cell(&table, "%s", r->reason[0] ? r->reason : r->datasheet ? r->isa : "");
     }
     table_print(&table, stdout);
@@ -170,6 +191,7 @@ static void print_json(const struct ceiling_record *records, int count)
             json_null(&json, "working_set_bytes");
         else
             json_int(&json, "working_set_bytes", r->working_set_bytes);
+        json_number(&json, "clock_hz", r->clock_hz > 0 ? r->clock_hz : NAN);
         json_text(&json, "reason", r->reason[0] ? r->reason : NULL);
         json_close(&json);
     }

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,6 +15,8 @@
 #include "base/registry.h"
 #include "base/system/clock.h"
 #include "engine/run/device_roof.h"
+#include "profilers/lib/nvml.h"
+#include "profilers/lib/profiler.h"
 
 enum {
     REPEATS = 101,
@@ -27,6 +30,10 @@ enum {
     LINK_BYTES = 32 << 20,
     /* Of memory within which the device copies, as the roofs of plug-ins have it. */
     CACHES = 10,
+    /* The clock is read in every tenth pass: reading takes the host longer than some passes last.
+     */
+    PASSES_PER_LOOK = 10,
+    LOOKS_MAX = REPEATS / PASSES_PER_LOOK + 1,
 };
 
 struct session {
@@ -39,7 +46,10 @@ struct session {
     struct ceiling_record *records;
     size_t capacity;
     int count;
-    struct error broken; /* why nothing can be measured any more */
+    struct error broken;      /* why nothing can be measured any more */
+    struct nvml_gauge gauge;  /* of this device, if it is open */
+    double clocks[LOOKS_MAX]; /* that the latest roof was measured at */
+    int looks;
 };
 
 /* Puts rounds into the session's stream. */
@@ -64,7 +74,8 @@ static struct ceiling_record record_of(struct session *s, enum ceiling_kind kind
                                    .unit = "B/s",
                                    .reason = "",
                                    .min = NAN,
-                                   .max = NAN};
+                                   .max = NAN,
+                                   .clock_hz = NAN};
 }
 
 static enum status add(struct session *s, const struct ceiling_record *record, struct error *err)
@@ -103,13 +114,29 @@ static enum status add_failed(struct session *s, const struct ceiling_record *re
 
 /* ---- time ---- */
 
+/* While the device works: its clock falls when it does not. */
+static void look_at_clock(struct session *s)
+{
+    double hz = s->gauge.open ? nvml_gauge_read(&s->gauge).clock_hz : NAN;
+    if (hz > 0 && s->looks < LOOKS_MAX)
+        s->clocks[s->looks++] = hz;
+}
+
+static double median_clock(struct session *s)
+{
+    stats_sort(s->clocks, s->looks);
+    return s->looks ? stats_median(s->clocks, s->looks) : NAN;
+}
+
 static enum status pass_ns(struct session *s, const struct device_pass *pass, int64_t rounds,
-                           double *ns, struct error *err)
+                           bool look, double *ns, struct error *err)
 {
     const struct device_kind *kind = s->device.kind;
     TRY(kind->event_record(&s->device, s->begin, s->stream, err));
     TRY(pass->put(s, pass->context, rounds, err));
     TRY(kind->event_record(&s->device, s->end, s->stream, err));
+    if (look)
+        look_at_clock(s);
     TRY(kind->wait(&s->device, s->stream, err));
     TRY(kind->event_elapsed(&s->device, s->begin, s->end, ns, err));
     *ns = *ns > 1 ? *ns : 1;
@@ -123,7 +150,7 @@ static enum status calibrate(struct session *s, const struct device_pass *pass, 
     double worked = 0, warm = s->warm ? WARM_NS : WARM_FIRST_NS, ns;
     *rounds = 1;
     for (;;) {
-        TRY(pass_ns(s, pass, *rounds, &ns, err));
+        TRY(pass_ns(s, pass, *rounds, false, &ns, err));
         worked += ns;
         double factor = PASS_NS / ns;
         bool enough = factor <= 2 || *rounds == rounds_max;
@@ -149,9 +176,10 @@ static enum status sample(struct session *s, const struct device_pass *pass, int
 {
     int64_t rounds;
     TRY(calibrate(s, pass, rounds_max, &rounds, err));
+    s->looks = 0;
     for (int k = 0; k < repeats; k++) {
         double ns;
-        TRY(pass_ns(s, pass, rounds, &ns, err));
+        TRY(pass_ns(s, pass, rounds, k % PASSES_PER_LOOK == 0, &ns, err));
         if (!s->options->quick)
             rest(ns);
         values[k] = amount * (double)rounds / ns * 1e9;
@@ -184,6 +212,7 @@ static enum status measure(struct session *s, const struct device_pass *pass, in
         for (int k = 0; k < repeats; k++)
             values[k] = 1 / values[k];
     summarise(record, values, repeats);
+    record->clock_hz = median_clock(s);
     return add(s, record, err);
 }
 
@@ -439,9 +468,21 @@ static enum status add_properties(struct session *s, struct error *err)
 
 /* ---- all ---- */
 
+/* Without NVML no clock is known. */
+static void open_gauge(struct session *s)
+{
+    struct nvml_api api;
+    struct error unused;
+    int index = profiler_cuda_index(s->name);
+    if (index >= 0 &&
+        nvml_load(getenv("RIDGE_NVML"), getenv("RIDGE_LIBCUDA"), &api, &unused) == STATUS_OK)
+        nvml_gauge_open(&api, index, &s->gauge, &unused);
+}
+
 static enum status open_session(struct session *s, struct error *err)
 {
     const struct device_kind *kind = s->device.kind;
+    open_gauge(s);
     TRY(kind->stream_new(&s->device, &s->stream, err));
     TRY(kind->event_new(&s->device, &s->begin, err));
     return kind->event_new(&s->device, &s->end, err);
@@ -456,6 +497,7 @@ static void close_session(struct session *s)
         kind->event_free(&s->device, s->end);
     if (s->stream)
         kind->stream_free(&s->device, s->stream);
+    nvml_gauge_close(&s->gauge);
     device_close(&s->device);
 }
 

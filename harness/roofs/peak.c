@@ -91,12 +91,17 @@ static bool is_peak_of(const struct ceiling_record *c, const struct point_record
 }
 
 double peak_of(const struct point_record *point, const struct ceiling_list *ceilings,
-               const char **reason)
+               double *clock_hz, const char **reason)
 {
     double best = NAN;
-    for (int k = 0; k < ceilings->count; k++)
-        if (is_peak_of(&ceilings->records[k], point))
-            best = fmax(best, ceilings->records[k].value);
+    *clock_hz = 0;
+    for (int k = 0; k < ceilings->count; k++) {
+        const struct ceiling_record *c = &ceilings->records[k];
+        if (!is_peak_of(c, point) || c->value <= best)
+            continue;
+        best = c->value;
+        *clock_hz = c->clock_hz;
+    }
     *reason = !isnan(best)      ? ""
               : ceilings->count ? "no ceiling of arithmetic in this precision was measured on this "
                                   "device"

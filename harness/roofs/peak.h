@@ -23,8 +23,8 @@ struct ceiling_list {
 
 /* What the rate of a point is a fraction of: the highest rate of arithmetic that was measured on
  * its device in its precision, with as many threads where they are the CPU's. NAN with the reason
- * when there is none. */
+ * when there is none. clock_hz: at which it was measured; 0: not known. */
 double peak_of(const struct point_record *point, const struct ceiling_list *ceilings,
-               const char **reason);
+               double *clock_hz, const char **reason);
 
 #endif

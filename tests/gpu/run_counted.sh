@@ -36,6 +36,7 @@ holds 'all(.[]; .device == "cuda" and .threads == 0 and (.value > 0 or .reason))
 holds '[.[].kind] | unique == ["bandwidth", "capacity", "compute", "latency"]'
 run ridge peaks --device cuda --quick --json --only launch
 holds '[.[].name] == ["launch stream", "launch graph", "launch wait"]'
+holds 'map(.clock_hz) == [1.98e9, 1.98e9, null]'
 run ridge peaks --device cuda:1 --quick
 exits 5
 complains 'there (is|are) 1 cuda device'
@@ -48,6 +49,9 @@ holds 'length == 1 and .[0].device == "cuda" and .[0].max_rel_error < 1e-5'
 asks "a valid result or a disturbed one" "count(*) = 1 FROM result WHERE status = 'ok'"
 asks "ceilings of the GPU, which is used whole" \
     "count(*) > 15 AND min(threads = 0) FROM ceiling WHERE device = 'cuda' AND value > 0"
+asks "each with the clock that it was measured at" \
+    "count(*) > 15 AND min(clock_hz = 1.98e9) FROM ceiling WHERE device = 'cuda' AND how = 'measured' AND value > 0
+     AND name <> 'launch wait'"
 asks "ceilings of the CPU" \
     "count(*) > 5 FROM ceiling WHERE device = 'cpu' AND threads = 1 AND value > 0"
 asks "the peak is that of the GPU in f32" \

@@ -172,17 +172,17 @@ const struct ceiling_record *made_ceilings(int *count)
 {
     static const struct ceiling_record ceilings[] = {
         {"cpu", CEILING_COMPUTE, "fma f32 avx2", "", "f32", "avx2", "fma", 2, RECORD_NONE, 1e11,
-         "FLOP/s", "", false, 5, 0.9e11, 1e11},
+         "FLOP/s", "", false, 5, 0.9e11, 1e11, NAN},
         {"cpu", CEILING_COMPUTE, "fma f32 sse", "", "f32", "sse", "fma", 2, RECORD_NONE, 4e10,
-         "FLOP/s", "", false, 5, 3e10, 4e10},
+         "FLOP/s", "", false, 5, 3e10, 4e10, NAN},
         {"cpu", CEILING_BANDWIDTH, "triad L3", "L3", "", "avx2", "triad", 2, 4 << 20, 5e10, "B/s",
-         "", false, 5, 4e10, 5e10},
+         "", false, 5, 4e10, 5e10, NAN},
         {"cpu", CEILING_BANDWIDTH, "triad DRAM", "DRAM", "", "avx2", "triad", 2, 1 << 30, 1e10,
-         "B/s", "", false, 5, 0.9e10, 1e10},
+         "B/s", "", false, 5, 0.9e10, 1e10, NAN},
         {"cpu", CEILING_BANDWIDTH, "read DRAM", "DRAM", "", "avx2", "read", 2, 1 << 30, 0.8e10,
-         "B/s", "", false, 5, 0.7e10, 0.8e10},
+         "B/s", "", false, 5, 0.7e10, 0.8e10, NAN},
         {"cpu", CEILING_COMPUTE, "dot bf16 amx", "", "bf16", "amx", "dot", 2, RECORD_NONE, NAN,
-         "FLOP/s", "this CPU has no AMX", false, 0, NAN, NAN},
+         "FLOP/s", "this CPU has no AMX", false, 0, NAN, NAN, NAN},
     };
     *count = ARRAY_COUNT(ceilings);
     return ceilings;

@@ -130,7 +130,11 @@ TEST(a_peak_is_of_the_same_device_and_precision)
         {.device = "cpu", .kind = CEILING_COMPUTE, .precision = "f32", .threads = 2, .value = 2},
         {.device = "cuda", .kind = CEILING_COMPUTE, .precision = "f32", .value = 30},
         {.device = "cuda", .kind = CEILING_COMPUTE, .precision = "tf32", .value = 400},
-        {.device = "cuda", .kind = CEILING_COMPUTE, .precision = "tf32", .value = 500},
+        {.device = "cuda",
+         .kind = CEILING_COMPUTE,
+         .precision = "tf32",
+         .value = 500,
+         .clock_hz = 1.8e9},
         {.device = "cuda", .kind = CEILING_COMPUTE, .precision = "i8", .value = NAN},
         {.device = "cuda", .kind = CEILING_BANDWIDTH, .precision = "f16", .value = 6000},
         {.device = "cuda",
@@ -151,16 +155,18 @@ TEST(a_peak_is_of_the_same_device_and_precision)
     };
     const struct ceiling_list list = {records, ARRAY_COUNT(records)}, none = {NULL, 0};
     const char *reason;
+    double clock_hz;
     for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         const struct point_record point = {.device = cases[k].device,
                                            .precision = cases[k].precision,
                                            .threads = cases[k].threads};
-        double peak = peak_of(&point, &list, &reason);
+        double peak = peak_of(&point, &list, &clock_hz, &reason);
         bool right = cases[k].peak > 0 ? peak == cases[k].peak && !*reason
                                        : isnan(peak) && strstr(reason, "this precision");
         if (!right)
             fail_msg("%s %s: %g, \"%s\"", point.device, point.precision, peak, reason);
+        assert_true(clock_hz == (peak == 500 ? 1.8e9 : 0));
     }
     const struct point_record point = {.device = "cuda", .precision = "f32"};
-    assert_true(isnan(peak_of(&point, &none, &reason)) && strstr(reason, "no ceilings"));
+    assert_true(isnan(peak_of(&point, &none, &clock_hz, &reason)) && strstr(reason, "no ceilings"));
 }

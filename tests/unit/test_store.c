@@ -454,7 +454,10 @@ static const char old_run[] =
     "INSERT INTO build VALUES (1, 'b', '0', '', '', '', '', '');"
     "INSERT INTO run VALUES (1, 'old', 1, 1, 1, '', '', '', 'p', 1, '2026-01-01T00:00:00.000Z', "
     "NULL,"
-    "0, '', '', 'finished', 'valid', '')";
+    "0, '', '', 'finished', 'valid', '');"
+    "INSERT INTO ceiling (run, device, kind, name, level, precision, isa, pattern, threads, value, "
+    "unit, reason, how, n) VALUES (1, 'cpu', 'compute', 'old', '', 'f32', '', 'fma', 1, 1e9, "
+    "'FLOP/s', '', 'measured', 5)";
 
 TEST(ceilings_of_version_1_are_kept)
 {
@@ -475,7 +478,6 @@ TEST(ceilings_of_version_1_are_kept)
     int made;
     const struct ceiling_record *ceilings = made_ceilings(&made);
     MUST(sql_exec, store, old_run, "test");
-    MUST(run_put_ceilings, store, run, ceilings, made);
     struct ceiling_record launch = {.device = "cuda",
                                     .kind = CEILING_LATENCY,
                                     .name = "launch",
@@ -488,8 +490,12 @@ TEST(ceilings_of_version_1_are_kept)
                                     .reason = ""};
     assert_int_equal(run_put_ceilings(store, run, &launch, 1, &place->err), STATUS_FAILED);
     MUST(migrate, store, ours);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling"), made);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling WHERE clock_hz IS NULL"), 1);
+    MUST(run_put_ceilings, store, run, ceilings, made);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling"), made + 1);
+    launch.clock_hz = 1.98e9;
     MUST(run_put_ceilings, store, run, &launch, 1);
+    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling WHERE clock_hz = 1.98e9"), 1);
     assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling WHERE kind = 'latency'"), 1);
     store_close(store);
     free(ours);

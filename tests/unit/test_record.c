@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows that the store gets of a measured point, from made facts. */
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/campaign/record.h"
+#include "tests/lib/unit.h"
+
+static const struct metric_record *row_of(const struct point *point, double roof_hz, double own_hz,
+                                          struct arena *arena, struct record *record)
+{
+    const struct graph_cost cost = {.flops = 1e9, .batch = 1};
+    const struct measurement m = {.timed = 20,
+                                  .median_s = 2e-3,
+                                  .p99_s = NAN,
+                                  .p999_s = NAN,
+                                  .steal_share = NAN,
+                                  .wait_share = NAN,
+                                  .clock_hz = own_hz,
+                                  .valid = true};
+    const struct point_facts facts = {.point = point,
+                                      .started_utc = "",
+                                      .cost = &cost,
+                                      .measurement = &m,
+                                      .peak_flop_rate = 1e12,
+                                      .peak_reason = "",
+                                      .peak_clock_hz = roof_hz,
+                                      .peak_rss_bytes = NAN,
+                                      .round_spread = NAN};
+    MUST(record_make, &facts, arena, record);
+    assert_true(fabs(record_value(record, "fraction_of_peak") - 0.5) < 1e-12);
+    return record_metric(record, "roof_clock_hz");
+}
+
+TEST(a_roof_of_another_clock_is_noted)
+{
+    struct plan plan;
+    struct plan_overrides none = {0};
+    struct arena arena = {0};
+    struct record record;
+    char word[] = "gemm", *words[] = {word};
+    (void)state;
+    MUST(plan_from_words, words, 1, &none, &plan);
+    const struct metric_record *row = row_of(plan.points, 1.98e9, 1.4e9, &arena, &record);
+    assert_non_null(row);
+    assert_true(row->value == 1.98e9);
+    assert_string_equal(row->formula, RECORD_NOTE "its roof was measured at 1.98 GHz, and its "
+                                                  "samples at 1.4 GHz");
+    row = row_of(plan.points, 1.98e9, 1.95e9, &arena, &record);
+    assert_non_null(row);
+    assert_null(strstr(row->formula, RECORD_NOTE));
+    assert_null(row_of(plan.points, 0, 1.95e9, &arena, &record));
+    assert_null(row_of(plan.points, 1.98e9, NAN, &arena, &record));
+    arena_release(&arena);
+    plan_release(&plan);
+}
