@@ -83,6 +83,13 @@ enum status exe_run_checked(struct exe *exe, struct error *err);
 /* exe_run in two halves: a device has only queued the work when exe_start returns, so that several
  * runs may follow each other without a gap; exe_wait ends when all of them have. */
 void exe_start(struct exe *exe);
+/* The same as so many exe_start. Runs that exe_join_runs put together are launched together. */
+void exe_start_runs(struct exe *exe, int64_t runs);
+/* Where runs replay a captured graph and one takes run_s: captures so many as take a millisecond as
+ * one graph, so that short ones do not wait for the host. Returns how many; 1 where it is not
+ * worthwhile or cannot be had. Until the run is captured anew. */
+int64_t exe_join_runs(struct exe *exe, double run_s);
+int64_t exe_joined_runs(const struct exe *exe);
 void exe_wait(struct exe *exe);
 /* Whether all runs so far did what they should: on a device any of them may have failed, and what
  * came after it is void. On the CPU the reference alone may fail, for want of memory, and what is

@@ -7,6 +7,7 @@
  * A step that no kernel of the device takes runs on the host, in a second, pinned arena of the same
  * plan: what it reads is fetched before it, what steps on the device read of it is given after it.
  * Correct first: the device is idle meanwhile, and such a run is not captured. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,18 +200,19 @@ static void record_steps(struct exe *exe, void **events)
         t->device.kind->event_record(&t->device, events[exe->step_count], t->stream, sink(t));
 }
 
-/* branches: side by side; there are no events then. */
-static enum status capture(struct exe *exe, void **events, bool branches,
-                           struct device_graph **graph, struct error *err)
+/* branches: side by side; there are no events then. runs: that follow each other. */
+static enum status capture_runs(struct exe *exe, void **events, bool branches, int64_t runs,
+                                struct device_graph **graph, struct error *err)
 {
     struct exe_device *t = exe->on_device;
     const struct device_kind *kind = t->device.kind;
     TRY(kind->capture_begin(&t->device, t->stream, err));
     t->capturing = true;
-    if (branches)
-        lanes_record(exe, run_step);
-    else
-        record_steps(exe, events);
+    for (int64_t k = 0; k < runs; k++)
+        if (branches)
+            lanes_record(exe, run_step);
+        else
+            record_steps(exe, events);
     t->capturing = false;
     enum status status = kind->capture_end(&t->device, t->stream, graph, err);
     if (t->failed.code == STATUS_OK && status != STATUS_OK && status != STATUS_LOST)
@@ -223,6 +225,12 @@ static enum status capture(struct exe *exe, void **events, bool branches,
     *err = t->failed;
     t->failed = (struct error){0}; /* steps launched one by one do run, as was just seen */
     return err->code;
+}
+
+static enum status capture(struct exe *exe, void **events, bool branches,
+                           struct device_graph **graph, struct error *err)
+{
+    return capture_runs(exe, events, branches, 1, graph, err);
 }
 
 static enum status capture_run(struct exe *exe, struct error *err)
@@ -252,11 +260,20 @@ static enum status first_run(struct exe *exe, struct error *err)
     return capture_run(exe, err);
 }
 
+static void forget_joined(struct exe_device *t)
+{
+    if (t->joined)
+        t->device.kind->graph_free(&t->device, t->joined);
+    t->joined = NULL;
+    t->joined_runs = 0;
+}
+
 enum status exe_use_branches(struct exe *exe, bool branches, struct error *err)
 {
     struct exe_device *t = exe->on_device;
     TRY(exe_status(exe, err));
     exe_wait(exe);
+    forget_joined(t);
     if (t->graph)
         t->device.kind->graph_free(&t->device, t->graph);
     t->graph = NULL;
@@ -270,6 +287,61 @@ enum status exe_capture_again(struct exe *exe, struct error *err)
     return exe->on_device && exe->on_device->graph
                ? exe_use_branches(exe, exe->on_device->branches, err)
                : STATUS_OK;
+}
+
+/* ---- several runs as one graph ---- */
+
+/* A graph of a few thousand nodes takes the driver some megabytes and a moment. */
+enum { JOINED_MAX = 128, JOINED_STEPS_MAX = 2048 };
+static const double joined_s = 1e-3;
+
+static int64_t worth_joining(const struct exe *exe, double run_s)
+{
+    const struct exe_device *t = exe->on_device;
+    if (!t || !t->graph || exe->exchange_count || !(run_s > 0) || run_s >= joined_s)
+        return 1;
+    double runs = fmin(ceil(joined_s / run_s), JOINED_MAX);
+    return (int64_t)fmax(1, fmin(runs, (double)(JOINED_STEPS_MAX / (exe->step_count + 1))));
+}
+
+/* What goes wrong is no harm but where the device is lost by it: there is the graph of one. */
+int64_t exe_join_runs(struct exe *exe, double run_s)
+{
+    struct exe_device *t = exe->on_device;
+    struct error why = {0};
+    int64_t runs = worth_joining(exe, run_s);
+    if (runs < 2 || t->failed.code != STATUS_OK)
+        return exe_joined_runs(exe);
+    exe_wait(exe);
+    forget_joined(t);
+    if (capture_runs(exe, NULL, t->branches, runs, &t->joined, &why) == STATUS_OK)
+        t->joined_runs = runs;
+    else if (device_blame(&t->device, t->stream, &why) == STATUS_LOST)
+        t->failed = why;
+    return exe_joined_runs(exe);
+}
+
+int64_t exe_joined_runs(const struct exe *exe)
+{
+    return exe->on_device && exe->on_device->joined ? exe->on_device->joined_runs : 1;
+}
+
+static void run_joined(struct exe *exe)
+{
+    struct exe_device *t = exe->on_device;
+    t->device.kind->bind(&t->device, sink(t));
+    if (t->stale)
+        upload_inputs(exe);
+    t->device.kind->replay(&t->device, t->joined, t->stream, sink(t));
+}
+
+void exe_start_runs(struct exe *exe, int64_t runs)
+{
+    int64_t joined = exe_joined_runs(exe);
+    for (; joined > 1 && runs >= joined; runs -= joined)
+        run_joined(exe);
+    for (; runs > 0; runs--)
+        exe->run(exe);
 }
 
 enum status exe_device_link(struct exe *exe, struct error *err)
@@ -299,6 +371,7 @@ void exe_device_close(struct exe *exe)
             kind->free_host(&t->device, exe->places[v].memory);
     }
     lanes_close(exe);
+    forget_joined(t);
     if (t->graph)
         kind->graph_free(&t->device, t->graph);
     if (t->memory)

@@ -98,9 +98,11 @@ static inline void *value_on_device(const struct place *places, int v)
 struct exe_device {
     struct device device;
     void *stream;
-    char *memory;               /* the planned arena; offsets are those of the host's */
-    struct device_graph *graph; /* the captured run; NULL: every step is launched */
-    char why_not[256];          /* why nothing was captured */
+    char *memory;                /* the planned arena; offsets are those of the host's */
+    struct device_graph *graph;  /* the captured run; NULL: every step is launched */
+    struct device_graph *joined; /* several runs; NULL: there is none */
+    int64_t joined_runs;
+    char why_not[256]; /* why nothing was captured */
     int host_steps;
     bool capturing;      /* launches are recorded */
     bool branches;       /* they are captured side by side */

@@ -117,6 +117,15 @@ static void add_spread(struct rows *rows, const struct point_facts *f)
     row->n = isnan(f->round_spread) ? 0 : f->visit_count - visits_apart(f->visits, f->visit_count);
 }
 
+/* In the scenario offline on a device. */
+static void add_joined(struct rows *rows, const struct point_facts *f)
+{
+    double runs = f->exe ? (double)exe_joined_runs(f->exe) : 1;
+    if (runs > 1)
+        add(rows, -1, "graph_executions", "1", runs)->formula =
+            "executions that one launched graph holds; a time is that of a block over its number";
+}
+
 static void add_measurement(struct rows *rows, const struct point_facts *f)
 {
     const struct measurement *m = f->measurement;
@@ -135,6 +144,7 @@ static void add_measurement(struct rows *rows, const struct point_facts *f)
     add_known(rows, "steal_share", "1", m->steal_share, "/proc/stat does not report it");
     add_waiting(rows, m);
     add_set_apart(rows, m);
+    add_joined(rows, f);
     add_known(rows, "clock_hz", "Hz", m->clock_hz,
               f->exe && !exe_device(f->exe)->kind->is_host
                   ? "nothing reports the clock of this device; for a GPU, profiler nvml says why"

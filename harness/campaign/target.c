@@ -25,6 +25,16 @@ static void finish_exe(void *context)
     exe_wait(((struct target *)context)->exe);
 }
 
+static void join_exe(void *context, double run_s)
+{
+    exe_join_runs(((struct target *)context)->exe, run_s);
+}
+
+static void run_exe_many(void *context, int64_t runs)
+{
+    exe_start_runs(((struct target *)context)->exe, runs);
+}
+
 static void evict_part(void *context, int64_t tile, int thread)
 {
     struct target *t = context;
@@ -91,7 +101,12 @@ static enum status open_exe(const struct point *point, const struct model_option
     TRY(model_open(point->spec, &m, &t->graph, &t->exe, err));
     bool here = exe_device(t->exe)->kind->is_host;
     t->pool = here ? exe_pool(t->exe) : NULL;
-    t->subject = (struct subject){.run = run_exe, .finish = here ? NULL : finish_exe, .context = t};
+    t->subject = (struct subject){.run = run_exe, .context = t};
+    if (!here) {
+        t->subject.finish = finish_exe;
+        t->subject.join = join_exe;
+        t->subject.run_many = run_exe_many;
+    }
     real_time_open(&t->real, &t->time);
     if (!here)
         watch_gpu(point->device, &t->real);

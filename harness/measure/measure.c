@@ -79,8 +79,11 @@ uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block)
     if (s->options->protocol->cold)
         flush(s);
     uint64_t start = sampler_now(s);
-    for (int64_t k = 0; k < block; k++)
-        subject->run(subject->context);
+    if (block > 1 && subject->run_many)
+        subject->run_many(subject->context, block);
+    else
+        for (int64_t k = 0; k < block; k++)
+            subject->run(subject->context);
     if (subject->finish)
         subject->finish(subject->context);
     s->end_ns = sampler_now(s);
@@ -130,6 +133,8 @@ static int64_t block_size(const struct sampler *s)
     if (s->options->protocol->scenario != SCENARIO_OFFLINE)
         return 1;
     double last = m->count ? (double)m->samples[m->count - 1].time_ns * 1e-9 : 1;
+    if (s->subject->join)
+        s->subject->join(s->subject->context, last);
     return last > 0 ? (int64_t)ceil(fmin(offline_block_s / last, 1e6)) : 1;
 }
 

@@ -74,6 +74,10 @@ struct subject {
     void *context;
     void (*finish)(void *context); /* ends a sample, within its time: waits for runs that were only
                                       started; may be NULL */
+    /* Both or none. run_many: as run, so often; join comes before, with the time of one, and makes
+     * what can be launched together. */
+    void (*join)(void *context, double run_s);
+    void (*run_many)(void *context, int64_t runs);
 };
 
 /* Called between samples, at most ten times a second; returning false ends the measurement. */

@@ -159,6 +159,45 @@ TEST(runs_in_a_row_give_the_last_result)
     graph_free(g);
 }
 
+/* As many as take a millisecond are one graph; what is left over is launched one by one, and new
+ * inputs are there for all of them. */
+TEST(short_runs_share_a_graph)
+{
+    struct graph *g = gpu_small_net();
+    struct exe_options options = gpu_options(gpu_name());
+    struct exe *exe = compiled(g, &options);
+    long before = gpu_live();
+    assert_int_equal(exe_join_runs(exe, 1e-3), 1);
+    assert_int_equal(exe_join_runs(exe, 0.3e-3), 4);
+    assert_true(gpu_live() > before);
+    float *x = exe_input(exe, 0);
+    for (int k = 0; k < 8; k++)
+        x[k] = (float)(k % 3) - 1;
+    host_gpu()->script("graph_launch", 0, 0);
+    exe_start_runs(exe, 10);
+    assert_int_equal(host_gpu()->calls(), 2 + 2);
+    exe_wait(exe);
+    assert_true(run_error(exe, g) <= 1e-4);
+    MUST(exe_capture_again, exe); /* launches may be others now */
+    assert_int_equal(exe_joined_runs(exe), 1);
+    assert_int_equal(gpu_live(), before);
+    host_gpu()->script("capture_end", 1, 1);
+    assert_int_equal(exe_join_runs(exe, 0.3e-3), 1);
+    host_gpu()->script("graph_launch", 0, 0);
+    exe_start_runs(exe, 10);
+    assert_int_equal(host_gpu()->calls(), 10);
+    exe_wait(exe);
+    assert_int_equal(exe_status(exe, NULL), STATUS_OK);
+    assert_true(run_error(exe, g) <= 1e-4);
+    exe_free(exe);
+    options.device = NULL;
+    exe = compiled(g, &options);
+    assert_int_equal(exe_join_runs(exe, 1e-6), 1);
+    exe_start_runs(exe, 2);
+    exe_free(exe);
+    graph_free(g);
+}
+
 TEST(the_host_computes_what_no_kernel_takes)
 {
     struct graph *g = gpu_mixed_net();

@@ -57,6 +57,8 @@ static const char *const all_calls[] = {
     "event_destroy",
     "event_record",
     "event_elapsed",
+    "event_mark",
+    "stream_follow",
     "capture_begin",
     "capture_end",
     "graph_instantiate",

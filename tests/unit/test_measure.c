@@ -44,6 +44,9 @@ struct script {
     double busy;          /* CPU time of the others, of their time on two CPUs; 0: not known */
     double cpu_ns;
     int64_t stops, reads, asleep_ns;
+    bool joins;
+    double joined_s; /* of one execution, as it was told */
+    int64_t many;    /* executions that were joined */
 };
 
 static uint64_t now_ns(void *context)
@@ -106,6 +109,20 @@ static void run(void *context)
     s->asleep_ns += s->pause_asleep_ns;
 }
 
+static void join(void *context, double run_s)
+{
+    struct script *s = context;
+    s->joined_s = run_s;
+}
+
+static void run_many(void *context, int64_t runs)
+{
+    struct script *s = context;
+    s->many += runs;
+    for (int64_t k = 0; k < runs; k++)
+        run(s);
+}
+
 static void flush(void *context)
 {
     struct script *s = context;
@@ -146,7 +163,11 @@ static struct measurement measure(struct script *s, const struct protocol *p)
 {
     struct measurement m;
     struct time_source time = {now_ns, sleep_until, look, s, watch, watched};
-    struct subject subject = {run, flush, s, NULL};
+    struct subject subject = {.run = run,
+                              .flush = flush,
+                              .context = s,
+                              .join = s->joins ? join : NULL,
+                              .run_many = s->joins ? run_many : NULL};
     struct measure_options options = {
         .protocol = p, .time = &time, .progress = progress, .progress_context = s, .cpus = 2};
     MUST(measure_run, &subject, &options, &m);
@@ -432,6 +453,24 @@ TEST(interruption_keeps_what_was_taken)
     measurement_release(&m);
 }
 
+/* What can be launched together is; a sample is the time of one execution all the same. */
+TEST(offline_joins_executions)
+{
+    struct script s = {.ns = constant, .clock_hz = NAN, .joins = true};
+    struct protocol p = usual();
+    struct measurement m = measure(&s, &p);
+    assert_true(s.joined_s == 0 && s.many == 0); /* single_stream */
+    measurement_release(&m);
+    p.scenario = SCENARIO_OFFLINE;
+    s = (struct script){.ns = constant, .clock_hz = NAN, .joins = true};
+    m = measure(&s, &p);
+    assert_close(s.joined_s, 1e-3, 1e-12);
+    assert_int_equal(s.many, 15 * 100);
+    assert_int_equal(s.runs, 3 + 15 * 100);
+    assert_close(m.median_s, 1e-3, 1e-12);
+    measurement_release(&m);
+}
+
 TEST(offline_takes_blocks)
 {
     struct script s = {.ns = constant, .clock_hz = NAN};
@@ -519,7 +558,7 @@ TEST(the_harness_itself_costs_little)
     enum { ROUNDS = 15 };
     struct real_time real;
     struct time_source time;
-    struct subject subject = {run_nothing, NULL, NULL, NULL};
+    struct subject subject = {.run = run_nothing};
     struct protocol p = usual();
     p.samples_min = p.samples_max = 5000;
     double overhead = 1, median = 1, clock = clock_read_s();
