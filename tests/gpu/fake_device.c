@@ -7,7 +7,7 @@
 
 #include "engine/reference/reference.h"
 
-enum { ALIGN_MEMORY = 256 };
+enum { ALIGN_MEMORY = 256, CALLS_MOST = 64 };
 
 struct fake_script fake;
 
@@ -16,11 +16,24 @@ void fake_reset(int fail_at)
     fake = (struct fake_script){.fail_at = fail_at};
 }
 
+static const char *ever[CALLS_MOST]; /* those that failed */
+
+bool fake_has_failed(const char *name)
+{
+    for (int k = 0; k < CALLS_MOST && ever[k]; k++)
+        if (strcmp(ever[k], name) == 0)
+            return true;
+    return false;
+}
+
 bool fake_fails(const char *name)
 {
     if (++fake.calls != fake.fail_at)
         return false;
     fake.failed = name;
+    for (int k = 0; k < CALLS_MOST && !fake_has_failed(name); k++)
+        if (!ever[k])
+            ever[k] = name;
     return true;
 }
 

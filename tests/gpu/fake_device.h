@@ -23,6 +23,8 @@ extern struct fake_script fake;
 void fake_reset(int fail_at);
 /* Counts a call; true: it has to fail. */
 bool fake_fails(const char *name);
+/* Whether a call of this name has failed in any script since the program began. */
+bool fake_has_failed(const char *name);
 
 extern const struct device_kind fake_device_kind; /* without capture */
 void fake_device(struct device *device);          /* an opened one */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/compile/compile.h"
+#include "engine/kernels/cuda/lib/api.h"
 #include "engine/run/exe.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/noise.h"
@@ -16,6 +17,7 @@
 enum { TOO_LARGE = 701, LAUNCH_FAILED = 719, NO_MEMORY = 2 };
 /* By this clock what is timed takes as many launches in every run of the test. */
 enum { COMMAND_NS = 1000000 };
+static const double joined_s = 0.5e-3; /* two of them take a millisecond */
 
 TEST(memory_that_is_short_names_the_plan)
 {
@@ -69,6 +71,10 @@ static const char *const all_calls[] = {
     "allow_shared",
 };
 
+/* All but error_name and error_text, which only tell. */
+_Static_assert(ARRAY_COUNT(all_calls) + 2 == sizeof(struct cuda_api) / sizeof(void (*)(void)),
+               "a call of the runtime fails in no test");
+
 /* What a user does: compile, run, time, read. */
 static enum status whole_life(const struct graph *g, const struct exe_options *options,
                               struct error *err)
@@ -80,6 +86,8 @@ static enum status whole_life(const struct graph *g, const struct exe_options *o
         return status;
     exe_run(exe);
     exe_time_runs(exe, 3);
+    exe_join_runs(exe, joined_s);
+    exe_start_runs(exe, 3);
     exe_time_steps(exe, 2, times);
     for (int k = 0; k < g->output_count; k++)
         assert_non_null(exe_output(exe, k));
