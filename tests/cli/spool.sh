@@ -4,9 +4,14 @@
 . tests/lib/tap.sh
 db=$tap_dir/r.db
 runs ridge run ncf --device null -s 0.01 --no-report --no-ceilings --db "$db"
-"$RIDGE" run gemm:m=512,n=512,k=512 -s 4 --no-verify --no-layers --no-tune --no-report --no-ceilings --db "$db" >"$output" 2>"$errors" &
+"$RIDGE" run gemm:m=512,n=512,k=512 -t 1 -s 3 --interval 0 --rounds 1 --no-verify --no-layers --no-tune --no-report --no-ceilings \
+    --db "$db" >"$output" 2>"$errors" &
 victim=$!
-sleep 1
+tries=0
+until [ "$(sqlite3 "$db" 'SELECT count(*) FROM attempt' 2>/dev/null)" = 1 ] || [ $tries = 600 ]; do # its point has begun
+    tries=$((tries + 1))
+    sleep 0.1
+done
 rm -f "$db"
 mkdir "$db" # nobody, root neither, writes a database there
 wait $victim

@@ -8,18 +8,18 @@ RIDGE_PLUGIN_PATH=${RIDGE_BUILD:-$(dirname "$RIDGE")}/tests/plugin_sample
 export RIDGE_PLUGIN_PATH
 db=$tap_dir/steps.db
 options="--providers sample,reference --cache $tap_dir/cache --db $db --no-verify --no-ceilings
-    --no-report --profilers model --samples 6 --seconds 0.05 --quiet"
+    --no-report --profilers model --samples 6 --seconds 0.05 --interval 0 --quiet"
 
-run ridge run active:elements=65536 $options
+run ridge run active:elements=2048 $options
 said=$(sqlite3 "$db" "SELECT kernel FROM op")
 check "the sample's kernel computes it: $said" [ "$said" = sample_relu ]
 trial=$(sqlite3 "$db" "SELECT value > 0 FROM metric WHERE name = 'trial_s' AND op = 0")
 check "what it took on trial is kept" [ "$trial" = 1 ]
 RIDGE_SAMPLE_REPEAT=5000
 export RIDGE_SAMPLE_REPEAT
-run ridge run active:elements=65536 $options
+run ridge run active:elements=2048 $options
 prints 'note: 1 step took more than three times what the tuner.s trial took: #0 .*\(Relu\) .* instead of '
-run ridge run active:elements=65536 $options --json
+run ridge run active:elements=2048 $options --json
 holds '.[0].notes | any(test("took more than three times"))'
 run ridge report --db "$db" -o "$tap_dir/page"
 grep -q 'took more than three times what the tuner' "$tap_dir/page/index.html"
