@@ -19,7 +19,7 @@ ended() { # with a code of its own, by no signal
 
 # OpenBLAS's threads want 128 MiB each and wait for ever where there is no room.
 for kilobytes in 300000 204800 150000; do
-    limited "-v $kilobytes" run gemm:m=64,n=64,k=64 -s 0.1 --retune --db "$db" --report "$tap_dir/page"
+    limited "-v $kilobytes" run gemm:m=64,n=64,k=64 -s 0.1 --interval 0 --retune --db "$db" --report "$tap_dir/page"
     ended
     limited "-v $kilobytes" list
     exits 0
@@ -32,9 +32,9 @@ fi
 
 # Libraries want a larger stack than this.
 for kilobytes in 64 128; do
-    limited "-s $kilobytes" run gemm:m=64,n=64,k=64 -s 0.1 --retune --db "$db" --no-report
+    limited "-s $kilobytes" run gemm:m=64,n=64,k=64 -s 0.1 --interval 0 --retune --no-ceilings --db "$db" --no-report
     ended
-    limited "-s $kilobytes" run --device null ncf -s 0.01 --db "$db" --report "$tap_dir/page"
+    limited "-s $kilobytes" run --device null ncf -s 0.01 --no-ceilings --db "$db" --report "$tap_dir/page"
     exits 0
 done
 
@@ -45,7 +45,7 @@ for signal in INT TERM HUP QUIT; do
         --no-layers --no-ceilings -t 1 --db "$db" >"$output" 2>"$errors" &
     victim=$!
     waited=0
-    until [ -s "$db" ] || [ $waited = 100 ]; do # the run has begun
+    until [ -s "$db" ] || [ $waited = 600 ]; do # the run has begun
         sleep 0.1
         waited=$((waited + 1))
     done
@@ -88,7 +88,7 @@ check "no half picture is left" sh -c '! ls -A "$0" | grep -E "svg|ridge-part"' 
 # A pipe among the plug-ins is not waited for.
 mkdir -p "$tap_dir/plugins/profilers"
 mkfifo "$tap_dir/plugins/waits.so" "$tap_dir/plugins/profilers/papi.so"
-for command in "doctor" "list" "run gemm:m=64,n=64,k=64 -s 0.05 --no-report --db $db --profilers papi"; do
+for command in "doctor" "list" "run gemm:m=64,n=64,k=64 -s 0.05 --interval 0 --no-ceilings --no-report --db $db --profilers papi"; do
     run env RIDGE_PLUGIN_PATH="$tap_dir/plugins" timeout -s KILL 60 "$RIDGE" $command
     ended
 done

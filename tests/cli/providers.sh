@@ -3,7 +3,7 @@
 # Names of providers: unknown ones are refused everywhere; what falls to the reference is said.
 . tests/lib/tap.sh
 build=${RIDGE_BUILD:-build/release}
-quick="--seconds 0.02 --samples 3 --quiet --no-ceilings --no-report"
+quick="--seconds 0.02 --samples 3 --interval 0 --quiet --no-ceilings --no-report"
 
 # Each of these once computed ncf with the reference and called it ok.
 for command in run plan explain verify infer 'run --on-request'; do
@@ -60,6 +60,6 @@ prints 'note: 1 of 2 steps ran on the reference kernel'
 run ridge run "$tap_dir/det.onnx" $quick --no-db --providers native,reference
 [ "$code" = 0 ] || [ "$code" = 4 ]
 tap_result $? "$tap_what: exit code 0 or 4"
-run ridge run ncf $quick --no-db --providers native --json
+run ridge run ncf $quick --no-tune --no-db --providers native --json
 holds '.[0].reference_steps == 0 and .[0].reference_time_share == 0 and (.[0].notes | any(test("reference kernel")) | not)'
 finish

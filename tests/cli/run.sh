@@ -7,9 +7,9 @@ ran() {
     [ "$code" = 0 ] || [ "$code" = 4 ]
     tap_result $? "$tap_what: exit code 0 or 4"
 }
-quick="--seconds 0.05 --samples 5 --no-db"
+quick="--seconds 0.05 --samples 5 --interval 0 --no-db"
 
-run ridge run ncf wide_deep $quick --json
+run ridge run ncf wide_deep $quick --quick-tune --json
 ran
 holds 'length == 2 and .[0].workload == "ncf" and .[1].workload == "wide_deep"'
 holds 'all(.[]; .median_ms > 0 and .min_ms <= .median_ms and .median_ms <= .p90_ms and .samples >= 5)'
@@ -17,7 +17,7 @@ holds 'all(.[]; .status == "ok" or .status == "invalid")'
 holds 'all(.[]; .max_rel_error < 1e-5 and .ci_low_ms <= .median_ms and .median_ms <= .ci_high_ms)'
 holds 'all(.[]; .peak_fraction > 0 and .peak_fraction < 2)'
 
-run ridge run ncf $quick --batch 8 --threads 1
+run ridge run ncf $quick --no-ceilings --batch 8 --threads 1
 ran
 prints '^ncf +8 +1 '
 
@@ -34,7 +34,8 @@ complains '\[ 1/5\] dien'
 holds 'length == 5 and all(.[]; .status == "failed" or .bound >= 1e-5)'
 holds '[.[] | select(.status == "ok").workload] == ["dien", "din", "ncf", "wide_deep"]'
 holds '.[] | select(.workload == "gcn") | .status == "failed" and (.reason | test("batch"))'
-runs ridge verify --all --domain recommendation --no-tune --no-fuse --threads 2
+runs ridge verify dien din ncf wide_deep --batch 2 --no-tune --no-fuse --threads 2
+runs ridge verify gcn --no-tune --no-fuse --threads 2
 prints '^gcn .* ok'
 refuses '"nosuch" is not known' ridge verify nosuch
 check "nothing that was not measured is printed" sh -c '! grep -q nan "$0"' "$output"
