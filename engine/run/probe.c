@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/system/clock.h"
+#include "base/system/last_words.h"
 
 enum { GUARD = 256, GUARD_BYTE = 0xa5, UNWRITTEN_BYTE = 0xff /* a NaN in every float type */ };
 
@@ -279,31 +280,15 @@ static bool wait_for_end(int fd, int deadline_ms)
     }
 }
 
-/* The last line that the child printed, such as a library's dying words; "" when there is none. */
-static void last_words(int fd, char *text, size_t size)
-{
-    text[0] = '\0';
-    off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-    char tail[400];
-    off_t from = end > (off_t)sizeof(tail) ? end - (off_t)sizeof(tail) : 0;
-    ssize_t length = end > 0 ? pread(fd, tail, (size_t)(end - from), from) : 0;
-    while (length > 0 && (tail[length - 1] == '\n' || tail[length - 1] == ' '))
-        length--;
-    ssize_t start = length;
-    while (start > 0 && tail[start - 1] != '\n')
-        start--;
-    if (length > start)
-        snprintf(text, size, ": %.*s", (int)(length - start), tail + start);
-}
-
 static enum status judge(const struct trial *t, int ended, struct error *why)
 {
     static const char *const stages[] = {"at its start", "in plan",    "in prepare",
                                          "in launch",    "in release", "at its end"};
     const struct verdict *verdict = t->verdict;
     const char *name = t->kernel->name, *stage = stages[verdict->stage];
-    char words[200];
-    last_words(t->chatter, words, sizeof(words));
+    char said[200], words[sizeof(said) + 2];
+    last_words(t->chatter, said, sizeof(said));
+    snprintf(words, sizeof(words), "%s%s", said[0] ? ": " : "", said);
     if (WIFSIGNALED(ended)) {
         const char *signal_name = sigabbrev_np(WTERMSIG(ended));
         return UNSUPPORTED(why, "%s died with SIG%s %s%s", name, signal_name ? signal_name : "?",

@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/system/clock.h"
+#include "base/system/last_words.h"
 #include "harness/watch/interrupt.h"
 
 extern char **environ;
@@ -140,26 +141,12 @@ enum status asked_child_start_kept(struct asked_child *child, const char *const 
     return start(child, command, environment, err);
 }
 
-/* The last line that is not empty of a kept standard error; "" without one. */
-static void asked_child_last_words(const struct asked_child *child, char *text, size_t size)
-{
-    char end[1024];
-    off_t length = child->errors < 0 ? 0 : lseek(child->errors, 0, SEEK_END);
-    off_t from = length > (off_t)sizeof(end) - 1 ? length - (off_t)sizeof(end) + 1 : 0;
-    ssize_t got = length > 0 ? pread(child->errors, end, sizeof(end) - 1, from) : 0;
-    while (got > 0 && strchr("\n\r ", end[got - 1]))
-        got--;
-    end[got > 0 ? got : 0] = '\0';
-    const char *line = strrchr(end, '\n');
-    snprintf(text, size, "%.*s", (int)size - 1, line ? line + 1 : end);
-}
-
 /* ---- talking ---- */
 
 static enum status fail_ended(const struct asked_child *child, struct error *err)
 {
     char said[400];
-    asked_child_last_words(child, said, sizeof(said));
+    last_words(child->errors, said, sizeof(said));
     if (child->errors >= 0)
         return FAIL(err, STATUS_FAILED, "%s (process %d) ended while a sample was expected%s%s",
                     child->name, (int)child->pid, said[0] ? ": " : "", said);
@@ -324,7 +311,7 @@ enum status asked_child_output(const char *const *command, const char *const *en
     text[0] = '\0';
     TRY(asked_child_start_kept(&child, command, environment, err));
     bool whole = read_all(&child, limit_s, text, size);
-    asked_child_last_words(&child, said, sizeof(said));
+    last_words(child.errors, said, sizeof(said));
     enum status status = asked_child_stop(&child, err);
     if (!whole && interrupt_requested())
         return FAIL(err, STATUS_FAILED, "interrupted while %s was waited for", command[0]);

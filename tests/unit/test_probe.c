@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "base/system/clock.h"
+#include "base/system/last_words.h"
 #include "engine/graph/op.h"
 #include "engine/run/plugin.h"
 #include "engine/run/probe.h"
@@ -153,8 +154,25 @@ TEST(a_write_past_the_end_is_found)
     expect_refusal("sample_bounds", DEADLINE_MS, "wrote outside output 0");
 }
 
+/* What would be kept of a process that has written this. */
+static void expect_last_words(const char *written, const char *kept)
+{
+    char text[64];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_true(fputs(written, file) >= 0 && fflush(file) == 0);
+    last_words(fileno(file), text, sizeof(text));
+    fclose(file);
+    assert_string_equal(text, kept);
+}
+
 TEST(last_words_are_kept)
 {
+    expect_last_words("starting\nno space left\n", "no space left");
+    expect_last_words("no space left \r\n\n-------------\n * * *\n", "no space left");
+    expect_last_words("kein Platz: \xc3\xbc\n---", "kein Platz: \xc3\xbc");
+    expect_last_words("-----\n\n", "");
+    expect_last_words("", "");
     expect_refusal("sample_exit", DEADLINE_MS,
                    "sample_exit ended the process with code 3 in launch: licence expired");
 }
