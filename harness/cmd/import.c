@@ -140,6 +140,8 @@ static enum status import_file(const char *path, const struct import_options *o,
     TRY(onnx_import(path, &how, &g, err));
     graph_cost(g, &cost);
     enum status status = o->output ? onnx_export(g, o->output, NULL, err) : STATUS_OK;
+    if (status == STATUS_OK)
+        plugins_load(NULL); /* their kernels are counted */
     if (status == STATUS_OK && o->json)
         print_json(path, g, &cost);
     else if (status == STATUS_OK)
@@ -155,7 +157,6 @@ static int import_main(int word_count, char **words, const void *values)
         fprintf(stderr, "ridge import: \"%s\" is one word too many\n", words[1]);
         return EXIT_USAGE;
     }
-    plugins_load(NULL);
     return import_file(words[0], values, &err) == STATUS_OK ? EXIT_FINE : command_fail(&err);
 }
 

@@ -261,9 +261,11 @@ static enum status infer(const char *spec, const struct infer_options *o,
     struct graph *g;
     struct exe *exe = NULL;
     TRY(model_exe_options(&o->model, &options_of_exe, path, sizeof(path), err));
-    TRY(providers_load(o->model.providers, err));
+    TRY(providers_check(o->model.providers, err));
     TRY(open_graph(spec, o, bindings, &g, err));
-    enum status status = graph_take_part(g, o->part, err);
+    enum status status = providers_load(o->model.providers, err);
+    if (status == STATUS_OK)
+        status = graph_take_part(g, o->part, err);
     int outputs = add_counts(g);
     if (status == STATUS_OK && !o->model.no_memory_check)
         status = admission_check(g, &options_of_exe, false, err);

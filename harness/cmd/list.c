@@ -267,14 +267,15 @@ struct catalogue {
     const char *name;
     void (*json)(struct json *json);
     void (*table)(struct table *table);
+    bool of_plugins; /* which are opened for it */
 };
 
 static const struct catalogue catalogues[] = {
-    {"workloads", workloads_json, workloads_table},
-    {"ops", ops_json, ops_table},
-    {"kernels", kernels_json, kernels_table},
-    {"plugins", plugins_json, plugins_table},
-    {"data", data_json, data_table},
+    {"workloads", workloads_json, workloads_table, false},
+    {"ops", ops_json, ops_table, true},
+    {"kernels", kernels_json, kernels_table, true},
+    {"plugins", plugins_json, plugins_table, true},
+    {"data", data_json, data_table, false},
 };
 
 static const struct catalogue *catalogue_find(const char *name)
@@ -308,7 +309,8 @@ static int list_main(int word_count, char **words, const void *values)
                 words[word_count - 1]);
         return EXIT_USAGE;
     }
-    plugins_load(NULL);
+    if (catalogue->of_plugins)
+        plugins_load(NULL);
     if (o->json) {
         struct json json;
         json_begin(&json, stdout);

@@ -151,9 +151,11 @@ enum status model_open(const char *spec, const struct model_options *m, struct g
     *exe = NULL;
     TRY(precision_from_name(m->precision, &precision, err));
     TRY(check_precision(spec, m->device, precision, err));
-    TRY(providers_load(m->providers, err));
+    TRY(providers_check(m->providers, err));
     TRY(model_graph(spec, m, precision, graph, err));
-    enum status status = model_compile(*graph, m, exe, err);
+    enum status status = providers_load(m->providers, err);
+    if (status == STATUS_OK)
+        status = model_compile(*graph, m, exe, err);
     if (status != STATUS_OK) {
         graph_free(*graph);
         *graph = NULL;
