@@ -9,7 +9,7 @@
  *     run databases COUNT SEED FILE.db...
  *
  * RIDGE_LIMIT_S is another limit than 20 s, for a machine that is busy. Copy K of seed S is always
- * the same. What was found is kept in $RIDGE_BUILD/test-logs. */
+ * the same; RIDGE_FIRST is the first K. What was found is kept in $RIDGE_BUILD/test-logs. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -22,10 +22,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
 
 #include "base/registry.h"
 #include "harness/cli/command.h"
-#include "results/sqlite.h"
 #include "tests/lib/damage.h"
 #include "tests/lib/made_results.h"
 
@@ -38,6 +40,18 @@ static const bool sanitized = true;
 static const bool sanitized = false;
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+static bool leaks(void)
+{
+    return __lsan_do_recoverable_leak_check() != 0;
+}
+#else
+static bool leaks(void)
+{
+    return false;
+}
+#endif
+
 /* A command with its words; FILE, OTHER and OUT stand for paths. */
 typedef const char *const words_of[WORDS_MAX];
 
@@ -45,8 +59,9 @@ static const words_of model_commands[] = {
     {"import", "FILE", "--json"},
     {"import", "FILE", "-o", "OUT/understood.onnx"},
     {"graph", "FILE"},
-    {"explain", "FILE", "--no-tune", "-t", "1", "-p", "native", "--cache", "OUT/cache"},
-    {"infer", "FILE", "--no-tune", "-t", "1", "-p", "native", "--cache", "OUT/cache"},
+    {"explain", "FILE", "--no-tune", "-t", "1", "--cache", "OUT/cache", "-p", "native"},
+    {"infer", "FILE", "--no-tune", "-t", "1", "--cache", "OUT/cache", "-p", "native"},
+    {"verify", "FILE", "--no-tune", "-t", "1", "--cache", "OUT/cache", "-p", "native"},
 };
 
 static const words_of database_commands[] = {
@@ -69,7 +84,7 @@ static const words_of database_commands[] = {
 struct outcome {
     int stage; /* the command that runs */
     int codes[CODES + 1];
-    bool silent, strange; /* it failed without a word; with a code that is none */
+    const char *fault; /* what is wrong with what it did, if it did not die */
 };
 
 struct campaign {
@@ -83,122 +98,34 @@ struct campaign {
     struct outcome *outcome;
     unsigned limit_s; /* of wall time, per command */
     long tried, done[CODES + 1], bad;
+    double slowest_s; /* CPU time of all commands on one copy */
+    uint64_t slowest;
 };
 
 /* ---- a damaged copy ---- */
 
-/* Writes a number's column as text, and such: what SQLite itself would refuse is put in behind its
- * back. */
-static void damage_rows(const char *path, struct draws *d)
+/* Mostly as a model; what is no model any more, and the rest, as a message or as bytes. */
+static void damage_once(struct bytes *x, const struct bytes *other, const char *sound,
+                        struct draws *d)
 {
-    static const char *const changes[] = {
-        "UPDATE metric SET value = 'much'",
-        "UPDATE sample SET time_ns = 'soon'",
-        "UPDATE sample SET time_ns = -9223372036854775808",
-        "UPDATE run SET started_utc = zeroblob(100000)",
-        "UPDATE run SET uuid = x'00ff00ff'",
-        "UPDATE result SET status = 'splendid'",
-        "UPDATE result SET run = 77",
-        "UPDATE metric SET value = 1e999, n = -1",
-        "UPDATE point SET workload = char(27) || '[2J' || char(10) || workload",
-        "UPDATE result SET sequence = 9223372036854775807 WHERE id = 1",
-        "DELETE FROM point",
-        "DELETE FROM env_set",
-        "DROP TABLE sample",
-        "UPDATE run SET order_key = 9223372036854775807, planned = -5",
-        "UPDATE ceiling SET value = 0, threads = -1",
-        "UPDATE op SET name = '', kind = ''",
-        "PRAGMA user_version = 1",
-        "PRAGMA user_version = 0",
-        "PRAGMA application_id = 7",
-        "CREATE VIEW loop AS SELECT * FROM loop",
-        "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM run; END",
-    };
-    sqlite3 *db;
-    char sql[256];
-    if (sqlite3_open(path, &db) == SQLITE_OK) {
-        sqlite3_exec(db,
-                     "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, "
-                     "'STRICT', '') WHERE type = 'table'; PRAGMA writable_schema = RESET;"
-                     "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON",
-                     NULL, NULL, NULL);
-        for (uint32_t k = 0, count = 1 + draw(d, 3); k < count; k++)
-            sqlite3_exec(db, changes[draw(d, ARRAY_COUNT(changes))], NULL, NULL, NULL);
-        if (draw(d, 2)) /* the tables look as they should */
-            sqlite3_exec(db,
-                         "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = sql || "
-                         "' STRICT' WHERE type = 'table' AND sql NOT LIKE '%WITHOUT ROWID%'",
-                         NULL, NULL, NULL);
-        else if (draw(d, 2)) {
-            snprintf(sql, sizeof(sql),
-                     "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET %s WHERE rowid = %u",
-                     draw(d, 2) ? "rootpage = 3" : "sql = replace(sql, 'INTEGER', 'TEXT')",
-                     1 + draw(d, 20));
-            sqlite3_exec(db, sql, NULL, NULL, NULL);
-        }
-    }
-    sqlite3_close(db);
-}
-
-/* Pages change places, or lose parts; rarely, what is at the head of the file. */
-static void damage_pages(struct bytes *x, struct draws *d)
-{
-    enum { PAGE = 4096 };
-    uint32_t pages = (uint32_t)(x->size / PAGE);
-    for (uint32_t k = 0, count = 1 + draw(d, 4); pages > 1 && k < count; k++) {
-        uint8_t *page = x->data + (size_t)draw(d, pages) * PAGE;
-        if (draw(d, 3) == 0)
-            memmove(page, x->data + (size_t)draw(d, pages) * PAGE, PAGE);
-        else if (draw(d, 2))
-            page[draw(d, 120)] = (uint8_t)draw(d, 256); /* its header and the first cells */
-        else
-            memset(page + draw(d, PAGE / 2), (int)draw(d, 256), PAGE / 2);
-    }
-}
-
-static void write_log(const char *path, const struct bytes *other, struct draws *d)
-{
-    char log[620];
-    static const uint8_t head[] = {0x37, 0x7f, 0x06, 0x82, 0x00, 0x2d, 0xe2, 0x18,
-                                   0x00, 0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00};
-    snprintf(log, sizeof(log), "%s-%s", path, draw(d, 4) ? "wal" : "journal");
-    size_t size = draw(d, 3) ? other->size : draw(d, 200);
-    struct bytes made = {malloc(size + sizeof(head)), size < other->size ? size : other->size};
-    if (made.data) {
-        memcpy(made.data, other->data, made.size);
-        if (made.size >= sizeof(head) && draw(d, 4))
-            memcpy(made.data, head, sizeof(head));
-        bytes_write(&made, log);
-    }
-    free(made.data);
-}
-
-static void damage_database(struct bytes *x, const struct bytes *other, const char *path,
-                            struct draws *d)
-{
-    uint32_t kind = draw(d, 6);
-    if (kind < 2)
-        damage_pages(x, d);
-    else if (kind == 2)
-        damage_bytes(x, other, d);
-    bytes_write(x, path);
-    if (kind == 3)
-        write_log(path, other, d);
-    else if (kind > 3)
-        damage_rows(path, d);
+    uint32_t kind = draw(d, 8);
+    if (kind < 5 && damage_model(x, sound, d))
+        return;
+    (kind < 7 ? damage_message : damage_bytes)(x, other, d);
 }
 
 /* Copy `index` at `path`; false: no such file can be read. */
 static bool make_copy(const struct campaign *c, uint64_t index, const char *path)
 {
     struct draws d = {c->seed * 1000003 + index, 0};
-    struct bytes x = bytes_read(c->files[draw(&d, (uint32_t)c->file_count)]);
+    const char *sound = c->files[draw(&d, (uint32_t)c->file_count)];
+    struct bytes x = bytes_read(sound);
     struct bytes other = bytes_read(c->files[draw(&d, (uint32_t)c->file_count)]);
     bool fine = x.data && other.data;
     if (fine && c->models) {
         /* Once mostly: what is damaged more is refused early. */
         for (uint32_t k = 0, count = draw(&d, 3) ? 1 : 1 + draw(&d, 4); k < count; k++)
-            (draw(&d, 4) ? damage_message : damage_bytes)(&x, &other, &d);
+            damage_once(&x, &other, sound, &d);
         fine = bytes_write(&x, path) == 0;
     } else if (fine) {
         damage_database(&x, &other, path, &d);
@@ -218,13 +145,15 @@ static void limit(void)
     setrlimit(RLIMIT_CORE, &none);
 }
 
-/* The words with paths in them; path has room for WORDS_MAX of them. */
+/* The words with paths in them; room for WORDS_MAX of them. Plug-ins compute one copy of eight. */
 static int fill_words(const struct campaign *c, const words_of *from, const char *file,
-                      char (*room)[512], char **words)
+                      bool plugins, char (*room)[512], char **words)
 {
     int count = 0;
     for (; count < WORDS_MAX && (*from)[count]; count++) {
         const char *word = (*from)[count];
+        if (plugins && strcmp(word, "-p") == 0)
+            break;
         words[count] = room[count];
         if (strcmp(word, "FILE") == 0)
             snprintf(room[count], sizeof(room[count]), "%s", file);
@@ -238,32 +167,42 @@ static int fill_words(const struct campaign *c, const words_of *from, const char
     return count;
 }
 
-static void run_commands(const struct campaign *c, const char *file, int said)
+/* NULL: the command did what it may do. */
+static const char *fault_of(int code, off_t said_bytes)
+{
+    if (code < 0 || code >= CODES)
+        return "has a strange exit code";
+    if ((code == EXIT_USAGE || code == EXIT_MISSING) && said_bytes == 0)
+        return "fails without a word";
+    return NULL;
+}
+
+static void run_commands(const struct campaign *c, uint64_t index, const char *file, int said)
 {
     limit();
     signal(SIGXFSZ, SIG_IGN);
     for (int k = 0; k < c->command_count; k++) {
         char room[WORDS_MAX][512], *words[WORDS_MAX];
-        int count = fill_words(c, &c->commands[k], file, room, words);
-        struct stat info;
+        int count = fill_words(c, &c->commands[k], file, index % 8 == 0, room, words);
+        struct stat info = {.st_size = 1};
         c->outcome->stage = k;
         alarm(c->limit_s); /* its signal ends the child: that is a hang */
         bool fresh = ftruncate(said, 0) == 0 && lseek(said, 0, SEEK_SET) == 0;
         int code = commands_dispatch(count, words);
         fflush(NULL);
-        bool known = code >= 0 && code < CODES;
-        c->outcome->codes[known ? code : CODES]++;
-        c->outcome->strange = c->outcome->strange || !known;
-        if (fresh && (code == EXIT_USAGE || code == EXIT_MISSING) && fstat(said, &info) == 0 &&
-            info.st_size == 0)
-            c->outcome->silent = true;
-        if (c->outcome->silent || c->outcome->strange)
+        c->outcome->codes[code >= 0 && code < CODES ? code : CODES]++;
+        if (fresh)
+            fstat(said, &info);
+        c->outcome->fault = fault_of(code, info.st_size);
+        if (c->outcome->fault)
             _exit(0);
     }
+    if (leaks())
+        c->outcome->fault = "leaks";
     _exit(0);
 }
 
-static int in_child(const struct campaign *c, const char *file, bool draws_plots)
+static int in_child(const struct campaign *c, uint64_t index, const char *file)
 {
     int status = 0;
     fflush(NULL);
@@ -271,14 +210,14 @@ static int in_child(const struct campaign *c, const char *file, bool draws_plots
     if (child == 0) {
         char path[600];
         setpgid(0, 0);
-        if (!draws_plots) /* gnuplot takes ten times as long as all the rest */
+        if (index % 100) /* gnuplot takes ten times as long as all the rest */
             setenv("PATH", "/nonexistent", 1);
         snprintf(path, sizeof(path), "%s/said", c->folder);
         int nothing = open("/dev/null", O_RDWR), said = open(path, O_RDWR | O_CREAT, 0644);
         dup2(nothing, 0);
         dup2(nothing, 1);
         dup2(said, 2);
-        run_commands(c, file, said);
+        run_commands(c, index, file, said);
     }
     while (child > 0 && waitpid(child, &status, 0) < 0)
         ;
@@ -296,17 +235,46 @@ static void command_text(const struct campaign *c, int stage, char *text, size_t
     }
 }
 
-static void report(struct campaign *c, uint64_t index, const char *file, int status)
+/* What the command wrote to its standard error, such as a sanitizer's report. */
+static void print_said(const struct campaign *c)
 {
-    char what[512], kept[700];
+    enum { LINES = 25 };
+    char path[600], line[300];
+    snprintf(path, sizeof(path), "%s/said", c->folder);
+    FILE *said = fopen(path, "r");
+    for (int k = 0; said && k < LINES && fgets(line, sizeof(line), said); k++)
+        printf("# %.*s\n", (int)strcspn(line, "\n"), line);
+    if (said)
+        fclose(said);
+}
+
+static void keep(const struct campaign *c, uint64_t index, const char *file, char *kept,
+                 size_t size)
+{
     const char *build = getenv("RIDGE_BUILD");
-    command_text(c, c->outcome->stage, what, sizeof(what));
-    snprintf(kept, sizeof(kept), "%s/test-logs/damaged-%llu-%llu.%s", build ? build : ".",
+    snprintf(kept, size, "%s/test-logs/damaged-%llu-%llu.%s", build ? build : ".",
              (unsigned long long)c->seed, (unsigned long long)index, c->models ? "onnx" : "db");
     struct bytes bytes = bytes_read(file);
     if (bytes.data)
         bytes_write(&bytes, kept);
     free(bytes.data);
+}
+
+/* Weights may have become so large that f32 cannot hold what follows from them and f64 can:
+ * somebody has to look. */
+static void report_wrong(const struct campaign *c, uint64_t index, const char *file)
+{
+    char kept[700];
+    keep(c, index, file, kept, sizeof(kept));
+    printf("# ridge verify calls a result wrong; kept as %s\n", kept);
+    fflush(stdout);
+}
+
+static void report(struct campaign *c, uint64_t index, const char *file, int status)
+{
+    char what[512], kept[700];
+    command_text(c, c->outcome->stage, what, sizeof(what));
+    keep(c, index, file, kept, sizeof(kept));
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
         printf("not ok - ridge%s: hangs; kept as %s\n", what, kept);
     else if (WIFSIGNALED(status))
@@ -314,8 +282,8 @@ static void report(struct campaign *c, uint64_t index, const char *file, int sta
     else if (WEXITSTATUS(status))
         printf("not ok - ridge%s: ends with %d; kept as %s\n", what, WEXITSTATUS(status), kept);
     else
-        printf("not ok - ridge%s: %s; kept as %s\n", what,
-               c->outcome->silent ? "fails without a word" : "has a strange exit code", kept);
+        printf("not ok - ridge%s: %s; kept as %s\n", what, c->outcome->fault, kept);
+    print_said(c);
     fflush(stdout);
     c->bad++;
 }
@@ -340,6 +308,15 @@ static void remove_copy(const char *file)
     }
 }
 
+/* CPU time of all that has ended. */
+static double children_s(void)
+{
+    struct rusage used = {.ru_maxrss = 0};
+    getrusage(RUSAGE_CHILDREN, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+}
+
 static void try_one(struct campaign *c, uint64_t index)
 {
     char file[600];
@@ -349,12 +326,20 @@ static void try_one(struct campaign *c, uint64_t index)
     if (!c->models && index % 50 == 0)
         put_other(c);
     memset(c->outcome, 0, sizeof(*c->outcome));
-    int status = in_child(c, file, index % 40 == 0);
+    double before_s = children_s();
+    int status = in_child(c, index, file);
+    double took_s = children_s() - before_s;
+    if (took_s > c->slowest_s) {
+        c->slowest_s = took_s;
+        c->slowest = index;
+    }
     c->tried++;
     for (int k = 0; k <= CODES; k++)
         c->done[k] += c->outcome->codes[k];
-    if (status || c->outcome->silent || c->outcome->strange)
+    if (status || c->outcome->fault)
         report(c, index, file, status);
+    else if (c->models && c->outcome->codes[EXIT_WRONG])
+        report_wrong(c, index, file);
     remove_copy(file);
 }
 
@@ -373,8 +358,10 @@ static bool run_campaign(struct campaign *c, long count)
         printf("not ok - nothing to damage\n");
         return false;
     }
+    const char *first = getenv("RIDGE_FIRST");
+    uint64_t from = first ? strtoull(first, NULL, 10) : 0;
     for (long k = 0; k < count; k++) {
-        try_one(c, (uint64_t)k);
+        try_one(c, from + (uint64_t)k);
         if (count > 1000 && k % 1000 == 999) {
             printf("# %ld of %ld\n", k + 1, count);
             fflush(stdout);
@@ -385,7 +372,8 @@ static bool run_campaign(struct campaign *c, long count)
     for (int k = 0; k <= CODES; k++)
         if (c->done[k])
             printf(" %d: %ld,", k, c->done[k]);
-    printf(" bad: %ld\n", c->bad);
+    printf(" bad: %ld; %.3g s of CPU time, at most %.3g s (copy %llu)\n", c->bad, children_s(),
+           c->slowest_s, (unsigned long long)c->slowest);
     munmap(c->outcome, sizeof(*c->outcome));
     made_folder_remove(c->folder);
     return true;

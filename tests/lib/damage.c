@@ -225,7 +225,7 @@ static void replace(struct bytes *x, const struct message *m, int inside, size_t
     free(made.data);
 }
 
-static uint64_t extreme(struct draws *d, uint64_t value)
+uint64_t draw_extreme(struct draws *d, uint64_t value)
 {
     static const uint64_t values[] = {0,          1,          2,          7,
                                       UINT64_MAX, UINT32_MAX, 0x7fffffff, 1u << 31,
@@ -244,7 +244,7 @@ static void set_number(struct bytes *x, const struct message *m, int at, struct 
     uint64_t value;
     varint_at(x, f->payload, f->end, &value);
     size_t size = put_varint(made, (uint64_t)f->number << 3);
-    size += put_varint(made + size, extreme(d, value));
+    size += put_varint(made + size, draw_extreme(d, value));
     replace(x, m, f->parent, f->begin, f->end, made, size);
 }
 
