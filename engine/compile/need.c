@@ -19,13 +19,19 @@
 #include "engine/graph/op_list.h"
 #include "engine/reference/reference.h"
 
-/* Winograd's F(4x4) keeps 6 x 6 numbers for each 3 x 3 window. */
+/* Winograd's F(4x4) keeps 6 x 6 numbers for each 3 x 3 window, and for each 4 x 4 of its results.
+ */
 static const double winograd_growth = 36.0 / 9;
+static const double winograd_image_growth = 36.0 / 16;
 static const double winograd_error = 2e-5; /* its own bound: refused where less is asked for */
 static const double trial_states = 3;      /* candidates that hold prepared weights at once */
 static const double cached_weights = 8e6;  /* more, and the trial streams a buffer between runs */
 static const double thread_scratch = 2e6;  /* of each: their blocks fit a second cache */
 static const double scratch_max = 128e6;   /* kernels work in blocks that fit the caches */
+/* Of gradients by weights, as conv_weight_gradient_winograd.c cuts them. */
+static const double gradient_parts = 8, gradient_part_tiles = 48;
+static const double gradient_trials = 5;       /* take turns: six, two of which keep less */
+static const double gradient_block = 16 << 20; /* transformed images, of all threads together */
 
 struct walk {
     const struct graph *g;
@@ -58,11 +64,20 @@ static bool all_ones(const struct node *node, const char *name)
     return true;
 }
 
+/* Weights of a convolution, or what their gradient is. */
+static const struct value *weights_of(const struct walk *w, const struct node *node)
+{
+    if (node->op == &op_conv_weight_gradient)
+        return &w->g->values[node->outputs[0]];
+    bool convolves = node->op == &op_conv || node->op == &op_conv_transpose;
+    return convolves ? input_of(w, node, 1) : NULL;
+}
+
 static bool winograd_may(const struct walk *w, const struct node *node)
 {
-    const struct value *weights = node->input_count > 1 ? input_of(w, node, 1) : NULL;
+    const struct value *weights = weights_of(w, node);
     double allowed = w->options->max_error;
-    if (node->op != &op_conv || !weights || weights->shape.rank != 4)
+    if (!weights || weights->shape.rank != 4)
         return false;
     const int64_t *dim = weights->shape.dim;
     return dim[2] == 3 && dim[3] == 3 && all_ones(node, "strides") && all_ones(node, "dilations") &&
@@ -77,7 +92,26 @@ static bool is_one_tile(const struct shape *y)
 
 static bool winograd_wins(const struct walk *w, const struct node *node)
 {
-    return winograd_may(w, node) && !is_one_tile(&w->g->values[node->outputs[0]].shape);
+    return node->op != &op_conv_weight_gradient && winograd_may(w, node) &&
+           !is_one_tile(&w->g->values[node->outputs[0]].shape);
+}
+
+/* What Winograd's gradient by weights keeps while tiles pass by: sums at each point of a tile, of
+ * each thread and then as taps of each part of the images, or of all threads together beside a
+ * larger block of transformed images. */
+static double gradient_sums(const struct walk *w, const struct node *node)
+{
+    if (node->op != &op_conv_weight_gradient || !winograd_may(w, node))
+        return 0;
+    const struct value *x = input_of(w, node, 0), *dy = input_of(w, node, 1);
+    const int64_t *dim = dy->shape.dim;
+    double taps = bytes_of(weights_of(w, node)), sums = winograd_growth * taps;
+    double tiles = (double)dim[0] * ceil((double)dim[2] / 4) * ceil((double)dim[3] / 4);
+    double parts = fmax(1, fmin(floor(tiles / gradient_part_tiles), gradient_parts));
+    double rooms = fmin(parts, fmax(1, w->options->threads));
+    double own = rooms * (sums + thread_scratch) + (parts > 1 ? parts * taps : 0);
+    double images = winograd_image_growth * (bytes_of(x) + bytes_of(dy));
+    return fmax(own, sums + fmin(images, gradient_block));
 }
 
 /* Packed forms that the node's kernels make of its fixed inputs, or before each launch of the
@@ -110,13 +144,14 @@ static double prepared_of(const struct walk *w, const struct node *node)
 
 /* ---- tuning ---- */
 
-/* Packed weights of all candidates that take turns, the winner among them, which is prepared again
- * when all is over. */
+/* Packed weights and sums of all candidates that take turns, the winner among them, which is
+ * prepared again when all is over. */
 static double states_of(const struct walk *w, const struct node *node)
 {
     bool winograd = winograd_may(w, node);
-    double one = packed_of(w, node, true, winograd) + packed_of(w, node, false, winograd);
-    double all = trial_states * one;
+    double packed = packed_of(w, node, true, winograd) + packed_of(w, node, false, winograd);
+    double sums = gradient_sums(w, node), one = packed + sums;
+    double all = trial_states * packed + gradient_trials * sums;
     return all <= TURNS_BYTES ? all : fmax(one, TURNS_BYTES);
 }
 
@@ -185,8 +220,8 @@ static double step_bytes(const struct walk *w, const struct node *node)
 
 static double scratch_of(const struct walk *w, const struct node *node)
 {
-    return fmax(fmin(step_bytes(w, node), scratch_max),
-                packed_of(w, node, false, winograd_wins(w, node)));
+    double packed = packed_of(w, node, false, winograd_wins(w, node));
+    return fmax(fmin(step_bytes(w, node), scratch_max), fmax(packed, gradient_sums(w, node)));
 }
 
 /* Whether the node makes or takes memory of `value` in this walk. */

@@ -188,6 +188,51 @@ TEST(states_stand_beside_activations)
     graph_free(g);
 }
 
+/* Of a 3x3 convolution whose images and results have as many channels. */
+static struct graph *gradient3(int64_t batch, int64_t channels, int64_t size)
+{
+    struct graph *g = graph_new("gradient");
+    struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
+    struct shape shape = shape_of(batch, channels, size, size);
+    int64_t kernel[] = {3, 3}, pads[] = {1, 1, 1, 1};
+    int x = graph_input(g, "x", DTYPE_F32, shape, noise);
+    int dy = graph_input(g, "dy", DTYPE_F32, shape, noise);
+    graph_output(
+        g, graph_node(g, "ConvWeightGradient", NULL, INPUTS(x, dy),
+                      ATTRS(attr_ints("kernel_shape", 2, kernel), attr_ints("pads", 4, pads))));
+    return g;
+}
+
+TEST(winograd_gradients_add_up_four_times_the_weights)
+{
+    const double weights = 512 * 512 * 9 * 4, images = 2 * 8 * 512 * 7 * 7 * 4;
+    struct graph *g = gradient3(8, 512, 7);
+    struct memory_need need = need_of(g, &(struct exe_options){.threads = 2, .no_tune = true});
+    assert_true(need.activations == images + weights + 4 * weights + 2.25 * images);
+    need = need_of(g, &(struct exe_options){.threads = 2, .max_error = 1e-5});
+    assert_true(need.activations == images + weights + images + weights);
+    graph_free(g);
+}
+
+/* Candidates that take turns keep their sums all the while. */
+TEST(trials_of_gradients_are_within_the_estimate)
+{
+    struct exe_options options = {.threads = 2, .isa = isa_detect(), .providers = "native"};
+    struct graph *g = gradient3(8, 512, 7);
+    struct memory_need need = need_of(g, &options);
+    struct exe *exe;
+    bool known = resident_reset();
+    double before = resident_peak();
+    MUST(exe_new, g, &options, &exe);
+    exe_run(exe);
+    double used = resident_peak() - before, estimate = admission_bytes(&need, false);
+    print_message("# estimated %.1f MB, used %.1f MB\n", estimate * 1e-6, used * 1e-6);
+    if (known && !getenv("ASAN_OPTIONS") && !getenv("TSAN_OPTIONS"))
+        assert_true(used < estimate + ADMISSION_MARGIN_BYTES);
+    exe_free(exe);
+    graph_free(g);
+}
+
 /* The estimate is held against what the kernel has seen of real networks. */
 TEST(the_estimate_covers_what_is_used)
 {
