@@ -32,6 +32,16 @@ static void add(struct rows *rows, const char *name, const char *unit, enum bett
     row->formula = formula;
 }
 
+static void add_padding(struct rows *rows, const struct train_facts *f)
+{
+    const struct data_set *set = trainer_data(f->trainer);
+    if (!set || !set->words)
+        return;
+    add(rows, "padding_share", "1", BETTER_LOWER, set->padding,
+        "places of a sample without a word / all of its places");
+    rows->metrics[rows->count - 1].source = "data";
+}
+
 /* Of images that grow each size has its own: no count belongs to the mean step. */
 static void add_work(struct rows *rows, const struct train_facts *f)
 {
@@ -84,6 +94,7 @@ static void make_rows(struct rows *rows, const struct train_facts *f)
     add(rows, "arena_bytes", "B", BETTER_LOWER, (double)r->arena_bytes,
         "planned for activations, gradients and scratch");
     rows->metrics[rows->count - 1].source = "model";
+    add_padding(rows, f);
     add_work(rows, f);
     add_judgement(rows, f);
     if (f->price > 0)

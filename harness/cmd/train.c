@@ -235,21 +235,26 @@ static double unknown_share(const struct data_set *set)
     return set && set->words ? (double)set->unknown / (double)set->words : (double)NAN;
 }
 
+static double padding_share(const struct data_set *set)
+{
+    return set && set->words ? set->padding : (double)NAN;
+}
+
 static void print_data(struct table *table, const struct trained *of)
 {
     const struct data_format *format = of->place->format;
     const struct data_set *set = of->data;
-    char dropped[64] = "", unknown[64] = "";
+    char dropped[64] = "", words[100] = "";
     if (set && set->dropped)
         snprintf(dropped, sizeof(dropped), ", %lld left out", (long long)set->dropped);
     if (set && set->words)
-        snprintf(unknown, sizeof(unknown), ", %.3g %% of %lld words unknown",
-                 100 * unknown_share(set), (long long)set->words);
+        snprintf(words, sizeof(words), ", %.3g %% of %lld words unknown, samples %.0f %% padding",
+                 100 * unknown_share(set), (long long)set->words, 100 * padding_share(set));
     table_cell(table, format ? "data" : "learnt");
     if (set)
         table_cell(table, "%s: %lld samples, %lld held out%s%s", set->format->name,
                    (long long)set->count[DATA_LEARNT], (long long)set->count[DATA_HELD_OUT],
-                   dropped, unknown);
+                   dropped, words);
     else
         table_cell(table, "%s", format ? format->name : of->training->lesson);
 }
@@ -350,6 +355,7 @@ static void print_json(const struct trained *of, const struct train_result *r)
     json_int(&json, "epoch_samples", r->epoch_samples);
     json_int(&json, "left_out", of->data ? of->data->dropped : 0);
     json_number(&json, "unknown_words_share", unknown_share(of->data));
+    json_number(&json, "padding_share", padding_share(of->data));
     json_text(&json, "optimiser", job->recipe.optimiser);
     json_number(&json, "rate", job->recipe.schedule.rate);
     json_int(&json, "seed", (int64_t)job->seed);

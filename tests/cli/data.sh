@@ -135,12 +135,13 @@ nmt="nmt --tiny --optimiser adam --rate 0.003 --steps 60 -t 1 --quick-tune --jso
 {
 runs ridge train $nmt --data "$data/all.tsv"
 holds '.data == "pairs" and .left_out == 1 and .unknown_words_share == 0 and .loss_last < .loss_first * 0.8'
+holds '.padding_share > 0.35 and .padding_share < 0.42' # 3.5 words and 4.5 with the end, of 6 and 7
 jq .losses "$output" >"$tap_dir/one_file"
 runs ridge train $nmt --data "$data/pairs/corpus.de,corpus.en" --reader-threads 2
 jq .losses "$output" >"$tap_dir/two_files"
 check "one file of pairs or two, the same losses" cmp "$tap_dir/one_file" "$tap_dir/two_files"
 runs ridge train nmt --tiny --data "$data/all.tsv" --steps 2 -t 1 --no-tune
-prints 'pairs: [0-9]+ samples, [0-9]+ held out, 1 left out, 0 % of [0-9]+ words unknown'
+prints 'pairs: [0-9]+ samples, [0-9]+ held out, 1 left out, 0 % of [0-9]+ words unknown, samples [0-9]+ % padding'
 sed '$d' "$data/pairs/corpus.en" >"$data/pairs/short.en"
 refuses 'short.en: ends after line 900, and .*corpus.de goes on' \
     ridge train $nmt --data "$data/pairs/corpus.de,short.en"

@@ -52,7 +52,8 @@ TEST(a_pair_is_a_sentence_and_its_translation)
     assert_int_equal(c.set.count[DATA_HELD_OUT], 1);
     assert_int_equal(c.set.dropped, 1); /* five words, and there is room for four */
     assert_int_equal(c.set.words, 4 + 4 + 3 + 2);
-    assert_int_equal(c.set.unknown, 2); /* q */
+    assert_int_equal(c.set.unknown, 2);    /* q */
+    assert_true(c.set.padding == 8. / 18); /* two words, two words and an end, of S + T */
     assert_int_equal(data_case_read(&c, true, 0, &err), STATUS_OK);
     for (int row = 0; row < N; row++)
         check_row(&c, row, (const int32_t[]){5, 0, 3, END}, 3,

@@ -97,6 +97,7 @@ TEST(a_sample_is_two_lines_with_hidden_words)
     MUST(open_text, &c, book, "The dog\nsat unknown\n");
     assert_int_equal(c.set.count[DATA_LEARNT], 3); /* the last line of a document has no next one */
     assert_int_equal(c.set.count[DATA_HELD_OUT], 1);
+    assert_true(c.set.padding == 7. / 36); /* 4 + 4 words twice, 2 + 2, and 3 marks, of 12 each */
     for (int64_t first = 0; first < 200; first += 4) {
         MUST(data_case_read, &c, first % 8 == 0, first);
         const int32_t *random = batch_input(&c.batch, "next_is_random");

@@ -61,6 +61,7 @@ struct data_set {
     void *state;            /* the format's, in source.arena */
     int64_t dropped;        /* records of the files that are no samples */
     int64_t words, unknown; /* of text: all of them, and those that are not in the vocabulary */
+    double padding;         /* of text to learn from: share of a sample's places without a word */
     uint64_t vocabulary;    /* hash of the one that was given; 0: none was */
 };
 

@@ -287,6 +287,25 @@ static enum status read_all(struct data_set *set, struct error *err)
     return STATUS_OK;
 }
 
+static const struct pair *pair_of(const struct pairs *p, int part, int64_t record)
+{
+    if (p->split.index[part])
+        return &p->pairs[p->split.index[part][record]];
+    return &p->pairs[part == DATA_LEARNT ? record : p->learnt + record];
+}
+
+/* A step is compiled for one length, to which all sentences are padded. */
+static void measure_padding(struct data_set *set)
+{
+    const struct pairs *p = set->state;
+    int64_t places = (p->source + p->target) * set->count[DATA_LEARNT], words = 0;
+    for (int64_t k = 0; k < set->count[DATA_LEARNT]; k++) {
+        const struct pair *pair = pair_of(p, DATA_LEARNT, k);
+        words += pair->count[SOURCE] + pair->count[TARGET] + 1;
+    }
+    set->padding = (double)(places - words) / (double)places;
+}
+
 static enum status check_graph(struct data_set *set, const struct graph *graph, struct error *err)
 {
     struct pairs *p = set->state;
@@ -314,7 +333,9 @@ static enum status pairs_open(struct data_set *set, const struct graph *graph, s
     TRY(choose_files(set, p, err));
     for (int k = 0; k < SIDES; k++)
         TRY(read_vocabulary(set, k, err));
-    return read_all(set, err);
+    TRY(read_all(set, err));
+    measure_padding(set);
+    return STATUS_OK;
 }
 
 /* ---- samples ---- */
@@ -329,9 +350,7 @@ static enum status pairs_read(const struct data_set *set, struct data_rows *rows
     (void)err;
     for (int64_t k = 0; k < rows->count; k++) {
         int64_t row = rows->first + k, record = rows->record[k];
-        const struct pair *pair = &p->pairs[p->split.index[part]  ? p->split.index[part][record]
-                                            : part == DATA_LEARNT ? record
-                                                                  : p->learnt + record];
+        const struct pair *pair = pair_of(p, part, record);
         const int32_t *from = p->side[SOURCE].ids + pair->first[SOURCE];
         const int32_t *to = p->side[TARGET].ids + pair->first[TARGET];
         int32_t words = pair->count[TARGET];

@@ -11,6 +11,8 @@
 #include "workloads/data/word_pieces.h"
 #include "workloads/lib/bert.h"
 
+enum { MARKS = 3 }; /* of a sample: [CLS], and [SEP] after each line */
+
 struct line_of {
     int64_t first; /* of its words */
     int32_t count;
@@ -162,6 +164,19 @@ static enum status check_graph(struct data_set *set, const struct graph *graph, 
     return STATUS_OK;
 }
 
+/* Any other line is as long, on average, as the one that follows. */
+static void measure_padding(struct data_set *set)
+{
+    const struct text *t = set->state;
+    int64_t places = t->tokens * set->count[DATA_LEARNT], tokens = 0;
+    for (int64_t k = 0; k < set->count[DATA_LEARNT]; k++) {
+        const struct line_of *line = &t->lines[t->starts[DATA_LEARNT][k]];
+        int64_t both = (int64_t)line[0].count + line[1].count + MARKS;
+        tokens += both < t->tokens ? both : t->tokens;
+    }
+    set->padding = (double)(places - tokens) / (double)places;
+}
+
 static enum status text_open(struct data_set *set, const struct graph *graph, struct error *err)
 {
     struct text *t = arena_alloc(&set->source.arena, sizeof(*t));
@@ -178,7 +193,9 @@ static enum status text_open(struct data_set *set, const struct graph *graph, st
     if (held_out)
         TRY(read_file(set, held_out, false, err));
     TRY(number_words(set, err));
-    return part_lines(set, !held_out, err);
+    TRY(part_lines(set, !held_out, err));
+    measure_padding(set);
+    return STATUS_OK;
 }
 
 /* ---- samples ---- */
@@ -206,7 +223,7 @@ static bool put_lines(const struct text *t, const int64_t *starts, int64_t count
     int64_t other = starts[draw_index(b->draw, count)];
     const struct line_of *first = &t->lines[line], *second = &t->lines[random ? other : line + 1];
     int64_t lengths[2] = {first->count, second->count};
-    cut_to_fit(b->tokens - 3, &lengths[0], &lengths[1]);
+    cut_to_fit(b->tokens - MARKS, &lengths[0], &lengths[1]);
     b->id[0] = BERT_CLS;
     b->segment[0] = 0;
     b->length = 1;
