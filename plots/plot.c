@@ -12,7 +12,6 @@
 #include "base/text/options.h"
 #include "plots/figure.h"
 #include "plots/gnuplot.h"
-#include "plots/text.h"
 
 static const char folder_of_plots[] = "plots/";
 

@@ -8,7 +8,6 @@
 
 #include "plots/figure.h"
 #include "plots/palette.h"
-#include "plots/text.h"
 
 enum { BAR_PX = 30 };
 

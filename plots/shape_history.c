@@ -8,7 +8,6 @@
 
 #include "plots/figure.h"
 #include "plots/palette.h"
-#include "plots/text.h"
 
 static double scale_for(double seconds, const char **unit)
 {

@@ -10,7 +10,6 @@
 
 #include "plots/figure.h"
 #include "plots/palette.h"
-#include "plots/text.h"
 
 enum { SERIES_MAX = 64, LINE_PX = 12 };
 

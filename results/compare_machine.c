@@ -6,7 +6,6 @@
 
 #include "base/numbers/rank.h"
 #include "base/numbers/stats.h"
-#include "base/registry.h"
 
 enum { VISITS_MIN = 8 }; /* fewer do not show what a point depends on */
 #define MOVED       0.05 /* smaller moves of a level explain nothing */

@@ -2,7 +2,6 @@
  * ScatterND: the data with updates put, added, multiplied, maxed or minned in at the places that
  * rows of the last axis of the indices name. */
 #include "engine/graph/op_list.h"
-#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/op_index.h"
 
 static const char *const attrs[] = {"reduction", NULL};

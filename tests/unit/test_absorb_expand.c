@@ -2,7 +2,6 @@
  * Operands that were expanded to the shape of a sum or product: read as they were before. */
 #include <string.h>
 
-#include "engine/compile/compile.h"
 #include "engine/graph/op_list.h"
 #include "tests/lib/noise.h"
 #include "tests/lib/unit.h"

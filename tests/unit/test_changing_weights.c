@@ -4,11 +4,9 @@
 
 #include <string.h>
 
-#include "engine/compile/compile.h"
 #include "engine/graph/op.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
-#include "engine/reference/reference.h"
 #include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compile/compile.h"
 #include "engine/compile/stages.h"
 #include "engine/graph/op.h"
-#include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/host_gpu.h"

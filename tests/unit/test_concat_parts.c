@@ -3,7 +3,6 @@
  * that the results are right either way. */
 #include <string.h>
 
-#include "engine/compile/compile.h"
 #include "engine/graph/op_list.h"
 #include "engine/reference/reference.h"
 #include "engine/run/exe_internal.h"

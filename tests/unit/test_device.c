@@ -8,9 +8,7 @@
 
 #include "base/numbers/stats.h"
 #include "base/system/clock.h"
-#include "engine/compile/compile.h"
 #include "engine/graph/op.h"
-#include "engine/reference/reference.h"
 #include "engine/run/device.h"
 #include "engine/run/exe.h"
 #include "engine/run/plugin.h"

@@ -7,7 +7,6 @@
 
 #include "base/system/file.h"
 #include "engine/compile/compile.h"
-#include "engine/reference/reference.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/noise.h"
 #include "tests/lib/unit.h"

@@ -8,7 +8,6 @@
 #include "engine/compile/compile.h"
 #include "engine/compile/stages.h"
 #include "engine/graph/op.h"
-#include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "tests/lib/noise.h"
 #include "tests/lib/unit.h"

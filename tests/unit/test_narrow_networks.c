@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "engine/compile/compile.h"
-#include "engine/reference/reference.h"
 #include "engine/run/kernels.h"
 #include "harness/model/decisions.h"
 #include "harness/model/verify.h"

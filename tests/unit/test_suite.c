@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/registry.h"
-#include "base/text/options.h"
 #include "harness/suite/suite.h"
 #include "tests/lib/unit.h"
 
