@@ -111,7 +111,7 @@ const char *json_text_at(const char *at, char *text, size_t size, size_t *length
 
 bool json_read_text(const char *json, const char *key, char *text, size_t size)
 {
-    char name[64];
+    char name[64] = "";
     const char *at = skip_space(json);
     text[0] = '\0';
     if (*at++ != '{')

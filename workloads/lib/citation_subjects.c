@@ -51,9 +51,10 @@ static void subtract_means(int64_t papers, int64_t classes, float *share)
 void citation_subjects(const struct graph *g, int64_t papers, int64_t classes, int64_t *subject)
 {
     size_t size = (size_t)(papers * classes);
-    float *share = calloc(2 * size + 1, sizeof(*share)), *other = share + size;
+    float *share = calloc(2 * size + 1, sizeof(*share));
     if (!share)
         return;
+    float *other = share + size;
     weigh_words(g, papers, classes, share);
     smooth(g, papers, classes, share, other);
     smooth(g, papers, classes, other, share);
