@@ -148,12 +148,13 @@ static enum status read_backend(const struct scale_options_given *o, struct scal
         backend = starter;
     if (o->hosts && !s->launched)
         return scale_launch_backend(o->backend, &s->backend, err);
+    if (!backend->launcher && !backend->separate)
+        return UNSUPPORTED(err, "--backend %s: %s", backend->name, backend->summary);
+    TRY(backend_ready(backend, &s->backend, err));
     if (backend->launcher && !s->launched)
         return FAIL(err, STATUS_FAILED, "ranks of %s are started by its own launcher: %s -n 2 ...",
                     backend->name, backend->launcher->programs[0]);
-    if (!backend->launcher && !backend->separate)
-        return UNSUPPORTED(err, "--backend %s: %s", backend->name, backend->summary);
-    return backend_ready(backend, &s->backend, err);
+    return STATUS_OK;
 }
 
 static enum status read_names(const struct scale_options_given *o, struct scale_options *s,
