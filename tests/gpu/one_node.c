@@ -19,6 +19,15 @@ void one_conv(struct graph *g)
     graph_output(g, graph_node(g, "Relu", NULL, INPUTS(y), NO_ATTRS));
 }
 
+void one_stem(struct graph *g)
+{
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3, 6, 5), NORMAL);
+    int y = graph_node(g, "Conv", NULL,
+                       INPUTS(x, param(g, "w", shape_of(8, 3, 3, 3)), param(g, "b", shape_of(8))),
+                       ATTRS(attr_ints_of("pads", 1, 1, 1, 1)));
+    graph_output(g, graph_node(g, "Relu", NULL, INPUTS(y), NO_ATTRS));
+}
+
 void one_depthwise(struct graph *g)
 {
     int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 8, 6, 5), NORMAL);

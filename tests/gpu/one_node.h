@@ -8,6 +8,7 @@
 #include "engine/graph/graph.h"
 
 void one_conv(struct graph *g);
+void one_stem(struct graph *g);
 void one_depthwise(struct graph *g);
 void one_conv_1d(struct graph *g);
 void one_conv_transpose(struct graph *g);

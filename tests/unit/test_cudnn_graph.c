@@ -13,7 +13,7 @@
 
 enum { CALLS_MAX = 4000 };
 
-extern const struct kernel kernel_cudnn_conv_depthwise;
+extern const struct kernel kernel_cudnn_conv_depthwise, kernel_cudnn_conv_padded;
 
 /* ---- what the library is given ---- */
 
@@ -98,6 +98,52 @@ TEST(test_depthwise)
     b.kernel = &kernel_cudnn_conv_depthwise;
     assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_UNSUPPORTED);
     assert_string_equal(err.message, "not depthwise");
+    bench_close(&b);
+}
+
+/* Image and weights get a fourth channel of zeros, and are otherwise as they were. */
+TEST(test_padded_channels)
+{
+    enum { N = 2, C = 3, H = 6, W = 5, K = 8, TAPS = 9 };
+    struct bench b;
+    struct error err = {0};
+    size_t bytes, image = (size_t)N * H * W * (C + 1) * sizeof(float);
+    bench_open(&b, subject("few channels"));
+    assert_int_equal(hooks_workspace(b.kernel, &b.query, 0), FAKE_WORKSPACE + image);
+    struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);
+    assert_int_equal(bytes, K * TAPS * (C + 1) * sizeof(float));
+    float *x = (float *)(void *)b.memory[0],
+          *copy = (float *)(void *)(b.memory[5] + FAKE_WORKSPACE);
+    memset(copy, 0xff, image); /* what others left there */
+    for (int k = 0; k < N * C * H * W; k++)
+        x[k] = (float)(k + 1);
+    b.kernel->launch(made, &b.args);
+    assert_int_equal(b.err.code, STATUS_OK);
+    assert_ptr_equal(fake_launch.memory[0], copy);
+    assert_ptr_equal(fake_launch.memory[3], b.out[0]);
+    const int64_t *stride = b.query.in[0].stride;
+    for (int n = 0; n < N; n++)
+        for (int c = 0; c < C + 1; c++)
+            for (int p = 0; p < H * W; p++) {
+                int64_t at = n * stride[0] + c * stride[1] + p / W * stride[2] + p % W * stride[3];
+                assert_true(copy[(n * H * W + p) * (C + 1) + c] == (c < C ? x[at] : 0));
+            }
+    const float *packed = fake_launch.memory[1], *plain = b.query.fixed[1];
+    for (int o = 0; o < K; o++)
+        for (int c = 0; c < C + 1; c++)
+            for (int t = 0; t < TAPS; t++)
+                assert_true(packed[(o * TAPS + t) * (C + 1) + c] ==
+                            (c < C ? plain[(o * C + c) * TAPS + t] : 0));
+    kernel_release(b.kernel, made);
+    b.query.tf32 = false;
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_UNSUPPORTED);
+    assert_string_equal(err.message, "exact f32 is not for tensor cores");
+    bench_close(&b);
+    bench_open(&b, subject("conv"));
+    b.kernel = &kernel_cudnn_conv_padded;
+    b.query.tf32 = true;
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_UNSUPPORTED);
+    assert_string_equal(err.message, "no image of fewer than 4 channels");
     bench_close(&b);
 }
 
