@@ -129,6 +129,16 @@ template <class element> static __device__ __forceinline__ unsigned pair_of(floa
 
 /* ---- a warp's work ---- */
 
+/* The lane, in f32 read anew: places in shared memory that the compiler keeps from tile to tile
+ * would cost registers that it does not have (sm_100). */
+template <class element> static __device__ __forceinline__ unsigned lane_of(void)
+{
+    unsigned lane = threadIdx.x % WARP;
+    if (sizeof(element) == 4)
+        PTX(lane = threadIdx.x % WARP, "mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+
 /* Of the warp's queries l / 4 and l / 4 + 8: what has been seen so far. A sum is the lane's own
  * until the end. */
 template <unsigned columns> struct running {
@@ -158,7 +168,7 @@ scores(const uint4 *keys, const unsigned (&q)[columns / STEP_DEPTH(element)][4],
        float (&s)[TILE_KEYS(element, columns) / MMA_COLUMNS][4])
 {
     const unsigned chunks = ROW_CHUNKS(element, columns);
-    unsigned lane = threadIdx.x % WARP;
+    unsigned lane = lane_of<element>();
 #pragma unroll
     for (unsigned d = 0; d < columns / STEP_DEPTH(element); d++) {
         struct factors<4> a = factors_of<element, exact>(q[d]);
@@ -173,11 +183,17 @@ scores(const uint4 *keys, const unsigned (&q)[columns / STEP_DEPTH(element)][4],
     }
 }
 
+/* Of the lane's two queries; where there is no second one, what it gets does not matter. */
+template <class element> struct masks {
+    const element *first;
+    bool two;
+};
+
 /* Scale and mask; what is beyond the last key is no key. */
 template <class element, unsigned tiles>
 static __device__ __forceinline__ void finish_scores(const struct attention &a,
-                                                     const element *const mask[2], unsigned key0,
-                                                     float (&s)[tiles][4])
+                                                     const struct masks<element> &mask,
+                                                     unsigned key0, float (&s)[tiles][4])
 {
     unsigned lane = threadIdx.x % WARP;
 #pragma unroll
@@ -186,7 +202,8 @@ static __device__ __forceinline__ void finish_scores(const struct attention &a,
         for (unsigned e = 0; e < 4; e++) {
             unsigned key = key0 + j * MMA_COLUMNS + lane % 4 * 2 + e % 2;
             bool is = key < a.keys;
-            float shift = a.mask && is ? to_float(mask[e / 2][key * a.mask_at[3]]) : 0.0f;
+            int64_t at = key * a.mask_at[3] + (e / 2 && mask.two ? 8 * a.mask_at[2] : 0);
+            float shift = a.mask && is ? to_float(mask.first[at]) : 0.0f;
             s[j][e] = is ? a.scale * s[j][e] + shift : -INFINITY;
         }
 }
@@ -237,10 +254,10 @@ static __device__ __forceinline__ void take_left(const float (&s)[tiles][4], uns
 
 /* Of 16 columns, two steps beside each other; b: two registers of each. */
 template <class element, unsigned chunks>
-static __device__ __forceinline__ void load_values(const uint4 *values, unsigned key,
+static __device__ __forceinline__ void load_values(const uint4 *values, unsigned lane, unsigned key,
                                                    unsigned column, unsigned b[4])
 {
-    unsigned lane = threadIdx.x % WARP, per_chunk = MMA_CHUNK / (unsigned)sizeof(element);
+    unsigned per_chunk = MMA_CHUNK / (unsigned)sizeof(element);
     if constexpr (sizeof(element) == 2) {
         unsigned chunk = column / per_chunk + lane / 16;
         matrices_load_turned(values + value_at<element, chunks>(key + lane % 16, chunk), b);
@@ -260,6 +277,7 @@ static __device__ __forceinline__ void add_values(const uint4 *values, const flo
                                                   struct running<columns> &r)
 {
     const unsigned depth = STEP_DEPTH(element), steps = tiles * MMA_COLUMNS / depth;
+    unsigned lane = lane_of<element>();
     struct factors<4> a[steps];
 #pragma unroll
     for (unsigned step = 0; step < steps; step++) {
@@ -273,7 +291,7 @@ static __device__ __forceinline__ void add_values(const uint4 *values, const flo
 #pragma unroll
         for (unsigned step = 0; step < steps; step++) {
             unsigned b[4];
-            load_values<element, ROW_CHUNKS(element, columns)>(values, step * depth,
+            load_values<element, ROW_CHUNKS(element, columns)>(values, lane, step * depth,
                                                                j * MMA_COLUMNS, b);
             const unsigned first[2] = {b[0], b[1]}, second[2] = {b[2], b[3]};
             multiply<element, exact>(sums[0], a[step], first);
@@ -299,17 +317,36 @@ static __device__ __forceinline__ void put_two(element *y, float first, float se
     *(unsigned *)y = pair_of<element>(first, second);
 }
 
+/* Which queries of which head. Read anew: kept from the beginning it would cost the loop over the
+ * keys registers. */
+struct whose {
+    unsigned query, head, batch;
+};
+
+static __device__ __forceinline__ struct whose whose_results(void)
+{
+    struct whose w;
+    PTX(w.query = blockIdx.x, "mov.u32 %0, %%ctaid.x;" : "=r"(w.query));
+    PTX(w.head = blockIdx.y, "mov.u32 %0, %%ctaid.y;" : "=r"(w.head));
+    PTX(w.batch = blockIdx.z, "mov.u32 %0, %%ctaid.z;" : "=r"(w.batch));
+    w.query = (w.query * blockDim.x + threadIdx.x) / WARP * MMA_ROWS;
+    return w;
+}
+
 template <class element, unsigned columns>
-static __device__ __forceinline__ void store(const struct tensor_attention &t, element *y,
-                                             unsigned query, const struct running<columns> &r)
+static __device__ __forceinline__ void store(const struct tensor_attention &t,
+                                             const struct running<columns> &r)
 {
     unsigned lane = threadIdx.x % WARP;
+    struct whose w = whose_results();
+    int64_t lines = (int64_t)w.batch * t.a.queries * t.a.heads + w.head;
+    element *y = (element *)t.a.y + lines * t.a.size;
 #pragma unroll
     for (int row = 0; row < 2; row++) {
         float sum = r.sum[row];
         for (int with = 1; with < 4; with *= 2)
             sum += __shfl_xor_sync(all_lanes, sum, with);
-        unsigned at = query + lane / 4 + (unsigned)row * 8;
+        unsigned at = w.query + lane / 4 + (unsigned)row * 8;
         if (at >= t.a.queries)
             continue;
         element *line = y + (int64_t)at * t.a.heads * t.a.size;
@@ -348,11 +385,10 @@ __global__ void __launch_bounds__(WARPS_MOST *WARP, 1)
     struct mma_lines<element> v = lines_of(h.v, a.v_row, a, t.piece_v);
     unsigned query = (blockIdx.x * blockDim.x + threadIdx.x) / WARP * MMA_ROWS;
     unsigned lane = threadIdx.x % WARP, q[columns / STEP_DEPTH(element)][4];
-    const element *mask[2];
-    for (unsigned row = 0; row < 2; row++) {
-        unsigned at = query + lane / 4 + row * 8;
-        mask[row] = h.mask + (at < a.queries ? at : 0) * a.mask_at[2];
-    }
+    unsigned row = query + lane / 4;
+    struct masks<element> mask = {
+        h.mask + (row < a.queries ? row : 0) * a.mask_at[2], row + 8 < a.queries
+    };
     struct running<columns> r = {
     };
     r.largest[0] = r.largest[1] = -INFINITY;
@@ -375,7 +411,7 @@ __global__ void __launch_bounds__(WARPS_MOST *WARP, 1)
         __syncthreads();
     }
     if (query < a.queries)
-        store<element, columns>(t, h.y, query, r);
+        store<element, columns>(t, r);
 }
 
 /* ---- hooks ---- */
