@@ -105,12 +105,12 @@ static double gradient_sums(const struct walk *w, const struct node *node)
         return 0;
     const struct value *x = input_of(w, node, 0), *dy = input_of(w, node, 1);
     const int64_t *dim = dy->shape.dim;
-    double taps = bytes_of(weights_of(w, node)), sums = winograd_growth * taps;
+    double taps = value_bytes(weights_of(w, node)), sums = winograd_growth * taps;
     double tiles = (double)dim[0] * ceil((double)dim[2] / 4) * ceil((double)dim[3] / 4);
     double parts = fmax(1, fmin(floor(tiles / gradient_part_tiles), gradient_parts));
     double rooms = fmin(parts, fmax(1, w->options->threads));
     double own = rooms * (sums + thread_scratch) + (parts > 1 ? parts * taps : 0);
-    double images = winograd_image_growth * (bytes_of(x) + bytes_of(dy));
+    double images = winograd_image_growth * (value_bytes(x) + value_bytes(dy));
     return fmax(own, sums + fmin(images, gradient_block));
 }
 
