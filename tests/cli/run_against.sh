@@ -102,7 +102,7 @@ printf '#!/bin/sh\n[ "$1" != version ] || { echo "{\\"version\\": \\"1\\"}"; exi
 chmod +x "$tap_dir/slow"
 "$RIDGE" run ncf --batch "$(seq -s, 1 200)" --device null --threads 1 --against "$tap_dir/slow" --db "$tap_dir/i.db" >"$output" 2>"$errors" </dev/null &
 pid=$!
-for _ in $(seq 1 200); do
+for _ in $(seq 1 600); do
     sleep 0.1
     [ "$(sql 'SELECT count(*) FROM result' "$tap_dir/i.db" 2>/dev/null || echo 0)" -lt 6 ] || break
 done

@@ -51,7 +51,7 @@ in_rounds() { # instead of the shell, so that the kill hits it
 }
 in_rounds &
 victim=$!
-for wait in $(seq 200); do
+for wait in $(seq 3000); do
     : "$wait"
     [ -s "$db" ] && [ "$(sqlite3 "file:$db?mode=ro" 'SELECT count(*) > 2 FROM result' 2>/dev/null)" = 1 ] && break
     sleep 0.02
@@ -71,7 +71,7 @@ for signal in TERM INT TERM; do
     "$RIDGE" run gemm:m=64,n=64,k=64 --db "$db" --resume --no-ceilings --no-report --no-layers --no-verify \
         --profilers model --samples 1000000 --seconds 30 --seconds-max 60 --quiet >/dev/null 2>&1 &
     victim=$!
-    for wait in $(seq 100); do
+    for wait in $(seq 600); do
         : "$wait"
         [ "$(sqlite3 "$db" 'SELECT count(*) FROM attempt' 2>/dev/null)" = 1 ] && break
         sleep 0.1

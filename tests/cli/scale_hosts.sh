@@ -36,6 +36,15 @@ on_hosts() { # backend
     holds ".points[2].losses == $(cat "$tap_dir/losses")"
 }
 
+# Waits until as many processes of it run, and leaves their number in running.
+comes_to() { # comparison, number
+    tries=0
+    until running=$(grep -lsaFf "$tap_dir/mark" /proc/[0-9]*/cmdline | wc -l) && [ "$running" "$1" "$2" ] || [ $tries = 600 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+}
+
 interrupted() { # backend
     [ -e "${RIDGE_BUILD:-build/release}/plugins/collective/$1.so" ] || return
     command -v "mpirun.$1" >/dev/null || return
@@ -43,8 +52,8 @@ interrupted() { # backend
     setsid env --default-signal=INT "$RIDGE" scale ncf $quick --steps 10000000 --ranks 2 --backend "$1" \
         --hosts "$tap_dir/hosts" --save "$tap_dir/saved-$1" >"$output" 2>"$errors" </dev/null &
     pid=$!
-    sleep 4
-    running=$(grep -lsaFf "$tap_dir/mark" /proc/[0-9]*/cmdline | wc -l)
+    comes_to -ge 4 # with who starts them
+    sleep 1
     check "$1: ranks are at work" [ "$running" -ge 3 ]
     kill -INT $pid
     wait $pid
@@ -52,8 +61,8 @@ interrupted() { # backend
     tap_what="$1: Ctrl-C"
     check "$tap_what: fails" [ $code != 0 ]
     complains 'interrupted'
-    sleep 1
-    check "$tap_what: nobody is left" [ "$(grep -lsaFf "$tap_dir/mark" /proc/[0-9]*/cmdline | wc -l)" = 0 ]
+    comes_to = 0
+    check "$tap_what: nobody is left" [ "$running" = 0 ]
 }
 
 runs ridge scale ncf $quick --steps 10 --ranks 3 --json
