@@ -64,6 +64,25 @@ static void futex_wake_all(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
 }
 
+/* A worker whose CPU another program has comes when it gets it, which may take milliseconds: after
+ * SPIN_NS who waits for it lets others have its own CPU. Where nobody wants that it goes on at
+ * once. */
+static void wait_for_workers(const struct pool *pool, const _Atomic int *count)
+{
+    uint64_t until = 0;
+    for (unsigned spins = 1; atomic_load_explicit(count, memory_order_acquire) != pool->started;
+         spins++) {
+        relax();
+        if (spins % 256 != 0)
+            continue;
+        uint64_t time = clock_now_ns();
+        if (!until)
+            until = time + SPIN_NS;
+        if (time >= until)
+            sched_yield();
+    }
+}
+
 static void take_tiles(struct pool *pool, int thread)
 {
     int64_t tiles = pool->tiles;
@@ -134,8 +153,7 @@ void pool_run(struct pool *pool, int64_t tiles, pool_work *work, void *context)
     atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
     publish(pool);
     take_tiles(pool, 0);
-    while (atomic_load_explicit(&pool->done, memory_order_acquire) != pool->started)
-        relax();
+    wait_for_workers(pool, &pool->done);
 }
 
 void pool_park(struct pool *pool)
@@ -143,8 +161,7 @@ void pool_park(struct pool *pool)
     if (!pool || pool->started == 0)
         return;
     atomic_store(&pool->park, true);
-    while (atomic_load(&pool->sleeping) != pool->started)
-        relax();
+    wait_for_workers(pool, &pool->sleeping);
 }
 
 int pool_threads(const struct pool *pool)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -92,6 +94,57 @@ TEST(parked_and_sleeping_workers_wake)
     pool_park(pool);
     pool_park(pool); /* twice is harmless */
     pool_free(pool); /* also while they sleep */
+}
+
+/* ---- a caller that waits ---- */
+
+static _Atomic bool neighbour_ends;
+
+static void *neighbour(void *cpus)
+{
+    pthread_setaffinity_np(pthread_self(), sizeof(cpu_set_t), cpus);
+    while (!atomic_load(&neighbour_ends))
+        ;
+    return NULL;
+}
+
+static double cpu_seconds(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void late(void *context, int64_t tile, int thread)
+{
+    (void)context;
+    (void)tile;
+    if (thread != 0)
+        sleep_ms(400);
+    else
+        sleep_ms(20); /* the worker gets a tile as well */
+}
+
+/* While a worker is late the caller's CPU belongs to who wants it: spinning, it would take half. */
+TEST(a_caller_that_waits_leaves_its_cpu)
+{
+    cpu_set_t cpus;
+    pthread_t thread;
+    clockid_t clock;
+    struct pool *pool = pool_of(2); /* its caller is on one CPU from now on */
+    sched_getaffinity(0, sizeof(cpus), &cpus);
+    assert_int_equal(CPU_COUNT(&cpus), 1);
+    assert_int_equal(pthread_create(&thread, NULL, neighbour, &cpus), 0);
+    assert_int_equal(pthread_getcpuclockid(thread, &clock), 0);
+    double mine = cpu_seconds(CLOCK_THREAD_CPUTIME_ID), others = cpu_seconds(clock);
+    pool_run(pool, 2, late, NULL);
+    mine = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - mine;
+    others = cpu_seconds(clock) - others;
+    atomic_store(&neighbour_ends, true);
+    pthread_join(thread, NULL);
+    pool_free(pool);
+    printf("caller %.3f s, neighbour %.3f s\n", mine, others);
+    assert_true(mine < others / 3);
 }
 
 struct meeting {
