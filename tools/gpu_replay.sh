@@ -35,7 +35,7 @@ take() {
     rm -f "$folder/db"
     spec=$1
     shift
-    "$ridge" run "$spec" --device "$device" --no-ceilings --no-verify --no-layers --db "$folder/db" "$@" \
+    "$ridge" run "$spec" --device "$device" --no-ceilings --no-verify --no-layers --no-report --seconds-max 3 --db "$folder/db" "$@" \
         >"$folder/log" 2>&1
     code=$?
     [ $code = 0 ] || [ $code = 4 ] || cat "$folder/log" # 4: the run was disturbed; the lines tell

@@ -42,8 +42,8 @@ exits 5
 complains 'there (is|are) 1 cuda device'
 
 export RIDGE_TRACE="$tap_dir/trace"
-run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --profilers cupti,cupti_trace,nvml --seconds 0.05 \
-    --samples 6 --db "$db" --json
+run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --profilers cupti,cupti_trace,nvml \
+    --no-report --interval 0 --seconds 0.05 --samples 6 --db "$db" --json
 ran
 holds 'length == 1 and .[0].device == "cuda" and .[0].max_rel_error < 1e-5'
 asks "a valid result or a disturbed one" "count(*) = 1 FROM result WHERE status = 'ok'"
@@ -88,13 +88,13 @@ check "and none of the CPU" sh -c "! grep -q 'L1 [0-9]' '$tap_dir/report/plots/r
 # A kernel that crashes after the timed phase: while it is counted, or while its layers are timed. Replays
 # of the recorded graph are no launches, so the 40th is the first of a later phase.
 export RIDGE_HOST_FAIL=launch:40
-run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --no-verify --no-layers --no-ceilings --profilers cupti \
-    --seconds 0.02 --samples 6 --db "$tap_dir/crash.db"
+run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --no-verify --no-layers --no-ceilings --no-report \
+    --profilers cupti --interval 0 --seconds 0.02 --samples 6 --db "$tap_dir/crash.db"
 ran
 run sqlite3 "$tap_dir/crash.db" "SELECT count(value), max(reason) FROM metric WHERE source = 'cupti'"
 prints '^0.node "[^"]+", kernel .*unspecified launch failure'
-run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --no-verify --no-ceilings --seconds 0.02 --samples 6 \
-    --db "$tap_dir/crash_layers.db"
+run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --no-verify --no-ceilings --no-report \
+    --interval 0 --seconds 0.02 --samples 6 --db "$tap_dir/crash_layers.db"
 exits 3
 run sqlite3 "$tap_dir/crash_layers.db" "SELECT status, reason FROM result"
 prints '^failed.the device cuda was lost while timing layers: node "[^"]+", kernel .*unspecified launch failure'
@@ -103,15 +103,15 @@ unset RIDGE_HOST_FAIL
 # Samples of a GPU that heat holds down are not to be trusted.
 RIDGE_FAKE_HEAT=1
 export RIDGE_FAKE_HEAT
-run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --no-verify --no-layers --no-ceilings \
-    --seconds 0.05 --samples 6 --db "$tap_dir/hot.db"
+run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --no-verify --no-layers --no-ceilings --no-report \
+    --interval 0 --seconds 0.05 --samples 6 --db "$tap_dir/hot.db"
 exits 4
 run sqlite3 "$tap_dir/hot.db" "SELECT verdict, reason FROM result"
 prints '^invalid.throttled: heat held the clock down for [0-9]'
 unset RIDGE_FAKE_HEAT
 export RIDGE_FAKE_SLOW=0x88
-run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --no-verify --no-layers --no-ceilings \
-    --seconds 0.05 --samples 6 --db "$tap_dir/slow.db"
+run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --no-verify --no-layers --no-ceilings --no-report \
+    --interval 0 --seconds 0.05 --samples 6 --db "$tap_dir/slow.db"
 exits 4
 run sqlite3 "$tap_dir/slow.db" "SELECT verdict, reason FROM result"
 prints '^invalid.throttled: .* slowdown, power brake'
@@ -119,8 +119,8 @@ unset RIDGE_FAKE_SLOW
 
 # Without ceilings nothing of the CPU stands in, without NVML no clock.
 export RIDGE_NVML=/nonexistent.so
-run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --no-verify --no-layers --no-ceilings \
-    --seconds 0.02 --samples 6 --db "$tap_dir/none.db"
+run ridge run ncf --device cuda --rounds 1 --batch 2 --threads 1 --no-tune --no-verify --no-layers --no-ceilings --no-report \
+    --interval 0 --seconds 0.02 --samples 6 --db "$tap_dir/none.db"
 ran
 run sqlite3 "$tap_dir/none.db" "SELECT reason FROM metric WHERE name = 'fraction_of_peak'"
 prints 'no ceilings'
