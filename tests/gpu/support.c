@@ -437,6 +437,11 @@ static enum status run(struct survey *survey, struct error *err)
 {
     cudnn_host = plugin_host();
     TRY(cudnn_api_open(&cudnn, err));
+    /* Opens the compiler, as the plug-in does: else cuDNN opens and closes it with every question.
+     */
+    char version[64];
+    cudnn_version_text(&cudnn, version, sizeof(version));
+    printf("# cuDNN %s\n", version);
     chips_describe(survey->chips);
     for (int c = 0; c < CHIP_COUNT; c++) {
         char json[1024];
