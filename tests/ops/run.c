@@ -29,7 +29,7 @@ enum { POOLS = 2, CASE_LIMIT_S = 1800 };
 
 struct settings {
     const char *filter, *isa, *kernel, *providers, *device, *floats;
-    bool plain, verbose, no_fork, help;
+    bool plain, fused, verbose, no_fork, help;
 };
 
 struct tally {
@@ -67,6 +67,7 @@ static const struct option table[] = {
     {"floats", 0, OPTION_TEXT, offsetof(struct settings, floats), "TYPE",
      "bf16 or f16: what f32 becomes where the operator bears it; tf32: how it is multiplied"},
     {"plain", 0, OPTION_FLAG, offsetof(struct settings, plain), NULL, "no fused epilogues"},
+    {"fused", 0, OPTION_FLAG, offsetof(struct settings, fused), NULL, "fused epilogues alone"},
     {"verbose", 'v', OPTION_FLAG, offsetof(struct settings, verbose), NULL,
      "print refusals and a table per operator"},
     {"no-fork", 0, OPTION_FLAG, offsetof(struct settings, no_fork), NULL,
@@ -329,9 +330,10 @@ static void test_subjects(const struct case_job *job)
         bool may_refuse = posts != NONE || suite->floats != DTYPE_F32;
         try_at(suite, &s, "reference");
         enum status status = subject_open(&s, posts, &err);
-        if (status == STATUS_OK)
+        bool wanted = posts != NONE || !suite->settings.fused;
+        if (status == STATUS_OK && wanted)
             test_subject(suite, &s);
-        else if (!may_refuse || status != STATUS_UNSUPPORTED)
+        else if (status != STATUS_OK && (!may_refuse || status != STATUS_UNSUPPORTED))
             count_result(suite, status, &err);
         subject_close(&s);
         if (posts == NONE && status != STATUS_OK)

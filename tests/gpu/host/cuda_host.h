@@ -30,15 +30,15 @@
 #define __restrict__ __restrict
 
 #define threadIdx (host_thread_index())
-#define blockIdx  (host_grid_now().block)
-#define blockDim  (host_grid_now().block_size)
-#define gridDim   (host_grid_now().grid_size)
+#define blockIdx  (host_block_index())
+#define blockDim  (host_block_size())
+#define gridDim   (host_grid_size())
 
 /* Counted: a kernel that may be launched early must have it in every thread. */
 #define KERNEL_BEGIN() host_begin()
 
 /* Memory that the launch sizes. */
-#define SHARED_MEMORY(type, name) type *name = (type *)host_grid_now().shared
+#define SHARED_MEMORY(type, name) type *name = (type *)host_shared()
 
 /* Inline assembly is what follows `instead`. */
 #define PTX(instead, ...) instead

@@ -29,14 +29,15 @@ struct fiber {
 
 static struct {
     pthread_mutex_t lock;
-    struct host_grid grid;
+    struct host_index grid_size, block_size, block_index;
     const struct host_kernel *kernel;
     void **arguments;
     struct fiber *fibers;
     unsigned char states[THREADS_MAX]; /* enum state; apart, since barriers count them all */
     char *shared;
-    int count, now;                /* threads of a block; the running one */
-    uint32_t launch, block, waits; /* as in struct watch_moment */
+    int count, now; /* threads of a block; the running one */
+    struct watch_moment
+        moment; /* of the running thread; of the next ones but for thread and warp */
     uint16_t warp_waits[THREADS_MAX / WARP];
     jmp_buf scheduler;
     ucontext_t home;
@@ -67,7 +68,8 @@ void host_begin(void)
 
 static void die(const char *what)
 {
-    fprintf(stderr, "block %u,%u,%u: %s\n", g.grid.block.x, g.grid.block.y, g.grid.block.z, what);
+    fprintf(stderr, "block %u,%u,%u: %s\n", g.block_index.x, g.block_index.y, g.block_index.z,
+            what);
     abort();
 }
 
@@ -110,6 +112,8 @@ static void resume(int thread)
 {
     struct fiber *f = &g.fibers[thread];
     g.now = thread;
+    g.moment.thread = (uint16_t)thread;
+    g.moment.warp_waits = g.warp_waits[thread / WARP];
     if (_setjmp(g.scheduler) != 0)
         return;
     if (f->started)
@@ -142,7 +146,7 @@ static bool open_barriers(void)
         return true;
     if (count_in(0, g.count, AT_BLOCK) == g.count - ended) {
         release(0, g.count);
-        g.waits++;
+        g.moment.waits++;
         return false;
     }
     for (int first = 0; first < g.count; first += WARP) {
@@ -165,8 +169,8 @@ static void run_block(void)
         g.states[k] = READY;
         g.fibers[k].shuffles = 0;
     }
-    g.block++;
-    g.waits = 0;
+    g.moment.block++;
+    g.moment.waits = 0;
     memset(g.warp_waits, 0, sizeof(g.warp_waits));
     do
         for (int k = 0; k < g.count; k++)
@@ -190,7 +194,6 @@ static void prepare(struct host_index block, size_t shared_bytes)
         g.shared = aligned_alloc(256, SHARED_MAX);
     if (!g.fibers || !g.shared)
         die("out of memory");
-    g.grid.shared = g.shared;
 }
 
 void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
@@ -199,17 +202,17 @@ void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
     pthread_mutex_lock(&g.lock);
     g.kernel = kernel;
     g.arguments = arguments;
-    g.grid.grid_size = grid;
-    g.grid.block_size = block;
+    g.grid_size = grid;
+    g.block_size = block;
     prepare(block, shared_bytes);
-    g.launch++;
-    g.block = 0;
+    g.moment.launch++;
+    g.moment.block = 0;
     g.begun = 0;
-    watch_begin(g.shared, SHARED_MAX);
+    watch_begin(&g.moment, g.shared, SHARED_MAX);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
             for (unsigned x = 0; x < grid.x; x++) {
-                g.grid.block = (struct host_index){x, y, z};
+                g.block_index = (struct host_index){x, y, z};
                 memset(g.shared, 0xff, shared_bytes); /* NaN: nothing may be taken as given */
                 run_block();
             }
@@ -217,22 +220,31 @@ void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
     pthread_mutex_unlock(&g.lock);
 }
 
-struct watch_moment host_moment(void)
-{
-    return (struct watch_moment){g.launch, g.block, g.waits, (uint16_t)g.now,
-                                 g.warp_waits[g.now / WARP]};
-}
-
 /* ---- for the kernels ---- */
 
-struct host_grid host_grid_now(void)
+struct host_index host_block_index(void)
 {
-    return g.grid;
+    return g.block_index;
+}
+
+struct host_index host_block_size(void)
+{
+    return g.block_size;
+}
+
+struct host_index host_grid_size(void)
+{
+    return g.grid_size;
+}
+
+void *host_shared(void)
+{
+    return g.shared;
 }
 
 struct host_index host_thread_index(void)
 {
-    unsigned k = (unsigned)g.now, x = g.grid.block_size.x, y = g.grid.block_size.y;
+    unsigned k = (unsigned)g.now, x = g.block_size.x, y = g.block_size.y;
     if (x == (unsigned)g.count) /* nearly always, and divisions take longest here */
         return (struct host_index){k, 0, 0};
     return (struct host_index){k % x, k / x % y, k / x / y};

@@ -25,27 +25,25 @@ struct host_kernel {
     size_t argument_bytes;
 };
 
-/* Of the launch that is running; one at a time. */
-struct host_grid {
-    struct host_index grid_size, block_size, block;
-    void *shared;
-};
-
 void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
                    struct host_index block, void **arguments, size_t shared_bytes);
 
 double host_counted(void); /* of host_count, in all */
 long host_begun(void);     /* threads of the latest launch that said they begin */
-struct watch_moment host_moment(void);
 
 /* ---- for the kernels ---- */
 
 void host_count(double n);
 void host_begin(void);
 
-struct host_grid host_grid_now(void);
-struct host_index host_thread_index(void);
-int host_lane(void);
+/* What stays the same while a thread of the grid runs: asked once, not at each use. */
+#define OF_THREAD __attribute__((const))
+OF_THREAD struct host_index host_thread_index(void);
+OF_THREAD struct host_index host_block_index(void);
+OF_THREAD struct host_index host_block_size(void);
+OF_THREAD struct host_index host_grid_size(void);
+OF_THREAD void *host_shared(void);
+OF_THREAD int host_lane(void);
 void host_wait_block(void);
 void host_wait_warp(unsigned mask); /* __syncwarp */
 void host_meet_warp(unsigned mask); /* as a shuffle does: puts no accesses in an order */

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "tests/gpu/host/grid.h"
 #include "tests/gpu/host/pattern.h"
 
 enum { WARP = 32, FOUND_MAX = 16, HOST = 0xffff /* as a thread */ };
@@ -48,7 +47,8 @@ static struct {
     struct space spaces[SPACES];
     struct finding found[FOUND_MAX];
     int found_count;
-    bool running;
+    bool running, patterns;
+    const struct watch_moment *now;
 } w;
 
 /* Of this plug-in alone. */
@@ -226,8 +226,10 @@ static void report(const struct finding *f)
     watch_report_place("after that of another thread", f->before);
 }
 
-void watch_begin(const char *shared, size_t shared_bytes)
+void watch_begin(const struct watch_moment *now, const char *shared, size_t shared_bytes)
 {
+    w.now = now;
+    w.patterns = pattern_wanted();
     watch_space(DYNAMIC, shared, shared_bytes);
     watch_space(STATIC, __bss_start, (uintptr_t)_end - (uintptr_t)__bss_start);
     w.found_count = 0;
@@ -270,7 +272,10 @@ static bool is_written(const struct cell *c, const struct watch_moment *now, boo
                   : write->launch == now->launch && write->block == now->block;
 }
 
-static void watch_cell(struct cell *c, struct access *a, enum watch_kind kind, bool device)
+/* Made anew for each kind of access: most of the time of a watched kernel goes here. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+ALWAYS_INLINE void watch_cell(struct cell *c, struct access *a, enum watch_kind kind, bool device)
 {
     if (!device && c->read.when.block != a->when.block)
         c->read.when.launch = 0;
@@ -310,8 +315,8 @@ static void join(struct cell *word, const struct cell *parts, const struct watch
     word->split = false;
 }
 
-static void watch_word(const struct space *s, size_t at, size_t end, struct access *a,
-                       enum watch_kind kind)
+ALWAYS_INLINE void watch_word(const struct space *s, size_t at, size_t end, struct access *a,
+                              enum watch_kind kind)
 {
     bool device = s == &w.spaces[DEVICE];
     struct cell *word = &s->words[at / WORD], *parts = &s->parts[at / WORD * WORD];
@@ -326,17 +331,17 @@ static void watch_word(const struct space *s, size_t at, size_t end, struct acce
         watch_cell(&s->parts[at], a, kind, device);
 }
 
-static inline void watch_at(const void *memory, size_t bytes, enum watch_kind kind,
+ALWAYS_INLINE void watch_at(const void *memory, size_t bytes, enum watch_kind kind,
                             const void *code)
 {
     const struct space *s = w.running ? space_of(memory) : NULL;
     if (!s)
         return;
-    struct access a = {.when = host_moment(),
+    struct access a = {.when = *w.now,
                        .code = (uint32_t)((const char *)code - __ehdr_start),
                        .atomic = kind == WATCH_ATOMIC || kind == WATCH_ATOMIC_READ};
     size_t at = (size_t)((const char *)memory - s->first), end = at + bytes;
-    if (pattern_wanted())
+    if (w.patterns)
         pattern_add(&(struct pattern_access){memory, (unsigned)bytes, a.code,
                                              s != &w.spaces[DEVICE], kind == WATCH_WRITE},
                     a.when.block, a.when.thread);

@@ -29,8 +29,9 @@ struct watch_moment {
 
 enum watch_kind { WATCH_READ, WATCH_WRITE, WATCH_ATOMIC /* both */, WATCH_ATOMIC_READ };
 
-void watch_begin(const char *shared, size_t shared_bytes); /* of a launch */
-void watch_end(void);                                      /* dies of what was found since */
+/* Of a launch; *now is when an access happens. watch_end dies of what was found since. */
+void watch_begin(const struct watch_moment *now, const char *shared, size_t shared_bytes);
+void watch_end(void);
 /* What the compiler cannot see: atomics, copies that are done later. */
 void watch_access(const void *at, size_t bytes, enum watch_kind kind);
 
