@@ -39,7 +39,7 @@ on_hosts() { # backend
 # Waits until as many processes of it run, and leaves their number in running.
 comes_to() { # comparison, number
     tries=0
-    until running=$(grep -lsaFf "$tap_dir/mark" /proc/[0-9]*/cmdline | wc -l) && [ "$running" "$1" "$2" ] || [ $tries = 600 ]; do
+    until running=$(grep -lsaFf "$tap_dir/mark" /proc/[0-9]*/cmdline | wc -l) && test "$running" "$1" "$2" || test $tries = 600; do
         tries=$((tries + 1))
         sleep 0.1
     done
@@ -61,7 +61,7 @@ interrupted() { # backend
     tap_what="$1: Ctrl-C"
     check "$tap_what: fails" [ $code != 0 ]
     complains 'interrupted'
-    comes_to = 0
+    comes_to -eq 0
     check "$tap_what: nobody is left" [ "$running" = 0 ]
 }
 
