@@ -107,11 +107,11 @@ static bool add_constant(struct model *m, size_t input, Onnx__TensorProto *t)
     Onnx__TensorProto **list =
         longer(m, graph->initializer, graph->n_initializer, sizeof(*graph->initializer));
     t->name = graph->input[input]->name;
-    for (size_t k = 0; k < graph->n_initializer; k++)
-        if (strcmp(graph->initializer[k]->name, t->name) == 0)
-            return false;
-    if (!list)
+    if (!list || !t->name)
         return false;
+    for (size_t k = 0; k < graph->n_initializer; k++)
+        if (graph->initializer[k]->name && strcmp(graph->initializer[k]->name, t->name) == 0)
+            return false;
     list[graph->n_initializer++] = t;
     graph->initializer = list;
     return true;

@@ -248,7 +248,49 @@ static void constant_of_shape(struct builder *b)
     sized(b, "ConstantOfShape", "s", large, 4);
 }
 
+/* An attribute of another kind than the operator's would be ignored, or read as what it is not. */
+static void activations_as_integer(struct builder *b)
+{
+    build_model(b, 17);
+    build_input(b, "x", F32, "1,3,2");
+    build_input(b, "w", F32, "1,12,2");
+    build_input(b, "r", F32, "1,12,3");
+    build_node(b, "LSTM", "x w r", "y");
+    build_attr_int(b, "hidden_size", 3);
+    build_attr_int(b, "activations", 0);
+    build_close(b);
+    build_output(b, "y", F32, "1,1,1,3");
+    build_end(b);
+}
+
+static void axis_as_float(struct builder *b)
+{
+    build_model(b, 17);
+    build_input(b, "x", F32, "2,3");
+    build_node(b, "Softmax", "x", "y");
+    build_attr_float(b, "axis", 0);
+    build_close(b);
+    build_output(b, "y", F32, "2,3");
+    build_end(b);
+}
+
+static void alpha_as_integer(struct builder *b)
+{
+    build_model(b, 17);
+    build_input(b, "x", F32, "2,3");
+    build_node(b, "LeakyRelu", "x", "y");
+    build_attr_int(b, "alpha", 2);
+    build_close(b);
+    build_output(b, "y", F32, "2,3");
+    build_end(b);
+}
+
 static const struct made models[] = {
+    {"alpha_as_integer", alpha_as_integer, {NULL}},
+    {"axis_as_float", axis_as_float, {"Softmax", "attribute \"axis\" must be an integer"}},
+    {"activations_as_integer",
+     activations_as_integer,
+     {"LSTM", "attribute \"activations\" must be a list of strings"}},
     {"det", det, {NULL}},
     {"gather_at", gather_at, {NULL}},
     {"gather_of_sum", gather_of_sum, {NULL}},

@@ -69,6 +69,8 @@ static bool usual_activations(const struct node *node, const struct rnn_kernel *
     int count = 0;
     while (kernel->activations[count])
         count++;
+    if (names && names->kind != ATTR_STRINGS)
+        return false;
     for (int k = 0; names && k < names->count; k++)
         if (strcmp(names->strings[k], kernel->activations[k % count]) != 0)
             return false;

@@ -92,6 +92,8 @@ enum status import_attr(struct importer *im, const Onnx__AttributeProto *from, s
                         struct error *err);
 
 enum status translate_draft(struct importer *im, struct draft *d, struct error *err);
+/* Of which kind an attribute is: no list where a string belongs. */
+enum status check_attr_kind(const struct attr *attr, struct error *err);
 enum status check_draft_types(const struct graph *g, const struct draft *d, struct error *err);
 /* Attributes, and contents of inputs that decide shapes. */
 enum status check_draft_numbers(const struct graph *g, const struct draft *d, struct error *err);

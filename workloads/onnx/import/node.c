@@ -106,7 +106,7 @@ static enum status unknown_operator(const Onnx__NodeProto *node, struct error *e
                        near ? ")" : "");
 }
 
-/* An attribute that the operator does not know would change what it means. */
+/* An attribute that the operator does not know, or of another kind, would change what it means. */
 static enum status check_attrs(const struct draft *d, struct error *err)
 {
     for (int a = 0; a < d->attr_count; a++) {
@@ -116,6 +116,7 @@ static enum status check_attrs(const struct draft *d, struct error *err)
             known = known || strcmp(*name, attr->name) == 0;
         if (!known && strcmp(attr->name, "saturate") != 0) /* concerns 8-bit floats only */
             return UNSUPPORTED(err, "attribute \"%s\" of %s is not supported", attr->name, d->op);
+        TRY(check_attr_kind(attr, err));
     }
     return STATUS_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which element types an operator takes, from the type constraints of the ONNX operator schemas
- * (all versions together). References read floats and integers from different places, so a file
- * that breaks these rules must not get that far. */
+ * (all versions together), and of what kind its attributes are. References read floats and integers
+ * from different places, so a file that breaks these rules must not get that far. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "workloads/onnx/import/import.h"
@@ -117,4 +118,50 @@ enum status check_draft_types(const struct graph *g, const struct draft *d, stru
         shared = dtype;
     }
     return STATUS_OK;
+}
+
+/* ---- attributes ---- */
+
+/* A name means the same kind in all operators; those that are not here are integers. */
+struct attr_names {
+    enum attr_kind kind;
+    const char *words, *names;
+};
+
+static const struct attr_names attr_names[] = {
+    {ATTR_FLOAT, "a number",
+     " alpha beta bias clip cubic_coeff_a epsilon extrapolation_value gamma lambd max min momentum"
+     " ratio seed spatial_scale value_float "},
+    {ATTR_FLOATS, "a list of numbers", " activation_alpha activation_beta scales value_floats "},
+    {ATTR_INTS, "a list of integers",
+     " axes dilations ends kernel_shape output_padding output_shape paddings pads perm pooled_shape"
+     " shape split starts strides value_ints "},
+    {ATTR_STRING, "a string",
+     " approximate auto_pad coordinate_transformation_mode direction equation"
+     " keep_aspect_ratio_policy mode nearest_mode padding_mode reduction "},
+    {ATTR_STRINGS, "a list of strings", " activations "},
+};
+
+/* One integer is a list and a number, too: some exporters write it so. */
+static bool fits(const struct attr *attr, enum attr_kind wanted)
+{
+    return attr->kind == wanted ||
+           (attr->kind == ATTR_INT && (wanted == ATTR_FLOAT || wanted == ATTR_INTS));
+}
+
+enum status check_attr_kind(const struct attr *attr, struct error *err)
+{
+    char name[64];
+    snprintf(name, sizeof(name), " %s ", attr->name);
+    if (strcmp(attr->name, "value") == 0) /* a tensor, or a number in old versions of Pad */
+        return STATUS_OK;
+    for (int k = 0; k < ARRAY_COUNT(attr_names); k++)
+        if (strstr(attr_names[k].names, name))
+            return fits(attr, attr_names[k].kind)
+                       ? STATUS_OK
+                       : FAIL(err, STATUS_FAILED, "attribute \"%s\" must be %s", attr->name,
+                              attr_names[k].words);
+    return attr->kind == ATTR_INT
+               ? STATUS_OK
+               : FAIL(err, STATUS_FAILED, "attribute \"%s\" must be an integer", attr->name);
 }
