@@ -12,7 +12,7 @@
 #include "engine/kernels/lib/conv_shape.h"
 #include "engine/kernels/lib/depthwise.h"
 
-enum { TASKS_PER_THREAD = 4, KERNEL_MAX = 15, COLUMNS_MAX = 128 };
+enum { TASKS_PER_THREAD = 4, POINTERS_MAX = 2048 };
 
 struct kernel_state {
     struct conv_shape shape;
@@ -37,7 +37,7 @@ static enum status check(const struct conv_shape *s, struct error *why)
         return UNSUPPORTED(why, "three spatial dimensions");
     int64_t columns =
         (DEPTHWISE_PIXELS_MAX - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
-    if (w->kernel[1] > KERNEL_MAX || w->kernel[2] > KERNEL_MAX || columns > COLUMNS_MAX)
+    if ((w->kernel[1] + DEPTHWISE_ROWS_MAX - 1) * columns > POINTERS_MAX)
         return UNSUPPORTED(why, "the window is too wide");
     return STATUS_OK;
 }
@@ -196,7 +196,7 @@ static void advance_row(struct strip *strip, int r, int count)
 static void run_strip(struct strip *strip, const struct depthwise *shape)
 {
     const struct kernel_state *state = strip->job->state;
-    const float *pixels[(KERNEL_MAX + 1) * COLUMNS_MAX];
+    const float *pixels[POINTERS_MAX];
     int64_t width = state->shape.window.out[2];
     struct depthwise d = *shape;
     d.pixels = pixels;
