@@ -138,8 +138,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     TRY(read_loops(q, job, why));
     if (job->count == 0 || shape_count(&q->in[0].shape) == 0)
         return UNSUPPORTED(why, "nothing to reduce");
-    if (job->reduced.rank == 0 && !job->inner_reduced)
-        return UNSUPPORTED(why, "no axis is reduced");
+    if (job->reduced.rank == 0 && !job->inner_reduced) /* axes of size 1 at most */
+        add_loop(&job->reduced, 1, 0);
     int64_t width = BLOCK * VL;
     job->blocks = job->inner_reduced ? 1 : (job->inner + width - 1) / width;
     int64_t elements = job->count * (job->inner_reduced ? 1 : width);
