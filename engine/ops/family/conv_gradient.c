@@ -31,8 +31,30 @@ int make_conv(struct graph *g, int x, int weights, const struct window *w)
     return graph_node(g, op_conv.name, NULL, INPUTS(x, weights), a.count, a.list);
 }
 
+/* A single window that is the image, as of a layer that is fully connected: a matrix product. */
+static bool sees_all_at_once(const struct window *w)
+{
+    bool all = w->group == 1 && window_taps(w) > 1;
+    for (int k = 0; k < w->rank; k++)
+        all = all && w->out[k] == 1 && w->kernel[k] == w->in[k] && w->dilation[k] == 1 &&
+              !w->pad_begin[k];
+    return all;
+}
+
+static int make_product(struct graph *g, int y, int weights)
+{
+    struct shape image = gradient_shape(g, weights), rows = gradient_shape(g, y), columns = image;
+    image.dim[0] = rows.dim[0];
+    rows.rank = columns.rank = 2;
+    columns.dim[1] = shape_span(&image, 1, image.rank);
+    int product = make_mat_mul(g, make_reshaped(g, y, &rows), make_reshaped(g, weights, &columns));
+    return make_reshaped(g, product, &image);
+}
+
 int make_conv_transpose(struct graph *g, int y, int weights, const struct window *w)
 {
+    if (sees_all_at_once(w))
+        return make_product(g, y, weights);
     struct window_attrs a;
     int64_t unseen[SPATIAL_MAX];
     attrs_of(w, &a);
