@@ -4,9 +4,8 @@
  * convolution by its input. With stride s the results at positions u, u + s, u + 2 s ... read the
  * same taps, each a fixed number of pixels away: a "phase", which is a convolution of stride 1 by
  * some of the taps and so an implicit matrix product (conv_igemm.c). Every tap belongs to one
- * phase, and no product with zeros is computed. The rows of a phase are computed side by side for a
- * few images at a time, and then put where they belong, a stride apart; what no tap reaches is
- * filled with the bias. */
+ * phase, and no product with zeros is computed. The product's rows are written where they belong, a
+ * stride apart; what no tap reaches is filled with the bias. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +14,11 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/gemm.h"
+#include "engine/kernels/lib/simd_square.h"
 #include "engine/ops/lib/window.h"
 
 enum { X, WEIGHTS, BIAS };
-enum { PHASES_MAX = 16, ROWS_WANTED = 384 };
+enum { PHASES_MAX = 16, ROWS_WANTED = 384, PACK_CHANNELS = 16, PACK_COLUMNS = 64 };
 
 /* The results of one phase along one dimension, and the taps that they read. Result j reads pixel
  * j + shift - k * pixels through its k-th tap. */
@@ -35,6 +35,12 @@ struct conv_phase {
     struct gemm_plan plan;
 };
 
+/* Which phase reads through a tap of the kernel, and how many of its taps come before. */
+struct tap_at {
+    int phase; /* NONE */
+    int64_t index;
+};
+
 struct kernel_state {
     struct window w; /* rank 3 */
     int64_t images, channels, out_channels, group_in, group_out, taps;
@@ -42,12 +48,14 @@ struct kernel_state {
     int phases;
     struct conv_phase phase[PHASES_MAX];
     bool has_bias, changing;
-    int64_t row_floats; /* of the largest phase's results in a round; 0: put in place at once */
+    bool apart; /* rows of a phase */
+    bool large; /* the result may be written past the caches */
     int64_t packed_floats, bias_row;
     size_t gemm_bytes;
     float *packed; /* NULL: in the workspace */
     float *bias;   /* NULL: none */
     float *zeros;
+    struct tap_at *tap_at;
 };
 
 /* Results whose position in the uncut image leaves the rest `rest`, divided by the stride. */
@@ -86,14 +94,15 @@ static void find_phases(struct kernel_state *s)
     }
 }
 
-/* The fewest images that make products worth while; a divisor of all. */
+/* The fewest images that make products worth while, a divisor of all: the phases of a round write
+ * and read the same lines. */
 static int64_t round_of(const struct kernel_state *s, int threads)
 {
     int64_t rows = 1;
     for (int k = 0; k < s->phases; k++)
         rows = s->phase[k].rows > rows ? s->phase[k].rows : rows;
     int64_t round = divide_up((int64_t)ROWS_WANTED * threads, rows);
-    round = round < s->images ? round : s->images;
+    round = round < s->images && s->phases > 1 ? round : s->images;
     while (s->images % round)
         round++;
     return round;
@@ -101,7 +110,8 @@ static int64_t round_of(const struct kernel_state *s, int threads)
 
 static void plan_phases(struct kernel_state *s, int threads, int variant)
 {
-    int64_t largest = 0;
+    const int64_t *stride = s->w.stride;
+    s->apart = stride[0] * stride[1] * stride[2] > 1;
     s->packed_floats = 0;
     s->gemm_bytes = 0;
     for (int k = 0; k < s->phases; k++) {
@@ -113,20 +123,17 @@ static void plan_phases(struct kernel_state *s, int threads, int variant)
                                  .n = s->group_out,
                                  .taps = p->taps,
                                  .k = s->group_in,
+                                 .spread = s->apart,
                                  .threads = threads};
-        int count = gemm_variant_count(&size, s->channels, false);
-        p->plan = gemm_variant(&size, s->channels, false, variant < count ? variant : count - 1);
+        int count = gemm_variant_count(&size, s->channels, s->large);
+        p->plan = gemm_variant(&size, s->channels, s->large, variant < count ? variant : count - 1);
         p->packed = s->packed_floats;
         s->packed_floats += gemm_packed_floats(&p->plan) * s->w.group;
-        largest = size.m > largest ? size.m : largest;
         size_t bytes = gemm_workspace(&p->plan);
         s->gemm_bytes = bytes > s->gemm_bytes ? bytes : s->gemm_bytes;
         int64_t row = gemm_bias_floats(&p->plan);
         s->bias_row = row > s->bias_row ? row : s->bias_row;
     }
-    const int64_t *stride = s->w.stride;
-    bool apart = stride[0] * stride[1] * stride[2] > 1;
-    s->row_floats = apart ? (largest * s->out_channels + 15) / 16 * 16 : 0;
 }
 
 static enum status check(const struct kernel_query *q, struct error *why)
@@ -162,6 +169,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->taps = window_taps(&s->w);
     s->has_bias = q->node->op_inputs > BIAS && query_in(q, BIAS);
     s->changing = !query_fixed(q, WEIGHTS) || (s->has_bias && !query_fixed(q, BIAS));
+    s->large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
     find_phases(s);
     s->round = round_of(s, q->threads);
     plan_phases(s, q->threads, variant);
@@ -181,7 +189,7 @@ static const struct conv_phase *largest(const struct kernel_state *s)
 static int variants(const struct kernel_state *s)
 {
     const struct conv_phase *p = largest(s);
-    return p->taps ? gemm_variant_count(&p->plan.size, s->channels, false) : 1;
+    return p->taps ? gemm_variant_count(&p->plan.size, s->channels, s->large) : 1;
 }
 
 static void describe(const struct kernel_state *s, char *text, size_t size)
@@ -199,14 +207,12 @@ static size_t weight_bytes(const struct kernel_state *s)
 
 static size_t workspace(const struct kernel_state *s)
 {
-    return s->gemm_bytes + (size_t)s->row_floats * sizeof(float) +
-           (s->changing ? weight_bytes(s) : 0);
+    return s->gemm_bytes + (s->changing ? weight_bytes(s) : 0);
 }
 
 static float *packed_weights(const struct kernel_state *s, const struct kernel_args *args)
 {
-    size_t before = s->gemm_bytes + (size_t)s->row_floats * sizeof(float);
-    return s->packed ? s->packed : (float *)(void *)((char *)args->workspace + before);
+    return s->packed ? s->packed : (float *)(void *)((char *)args->workspace + s->gemm_bytes);
 }
 
 static void release(struct kernel_state *s)
@@ -214,6 +220,24 @@ static void release(struct kernel_state *s)
     free(s->packed);
     free(s->bias);
     free(s->zeros);
+    free(s->tap_at);
+}
+
+static void find_taps(struct kernel_state *s)
+{
+    for (int64_t tap = 0; tap < s->taps; tap++)
+        s->tap_at[tap].phase = NONE;
+    for (int k = 0; k < s->phases; k++) {
+        const struct side *side = s->phase[k].side;
+        for (int64_t index = 0; index < s->phase[k].taps; index++) {
+            int64_t tap = 0, step = 1, left = index;
+            for (int d = SPATIAL_MAX - 1; d >= 0; d--, left /= side[d + 1].taps) {
+                tap += (side[d].tap + left % side[d].taps * side[d].tap_step) * step;
+                step *= s->w.kernel[d];
+            }
+            s->tap_at[tap] = (struct tap_at){k, index};
+        }
+    }
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
@@ -226,8 +250,10 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     s->packed = weights ? gemm_alloc(weights) : NULL;
     s->bias = bias ? gemm_alloc(bias) : NULL;
     s->zeros = gemm_alloc(zeros);
-    if ((weights && !s->packed) || (bias && !s->bias) || !s->zeros)
+    s->tap_at = calloc((size_t)s->taps, sizeof(*s->tap_at));
+    if ((weights && !s->packed) || (bias && !s->bias) || !s->zeros || !s->tap_at)
         return FAIL_NO_MEMORY(err);
+    find_taps(s);
     if (bias)
         memset(s->bias, 0, bias);
     memset(s->zeros, 0, zeros);
@@ -243,51 +269,85 @@ struct packing {
     float *packed;
 };
 
-/* Input channel k of a group through one tap, in the place that gemm.h gives it. */
-static void pack_tap(const struct packing *job, const struct conv_phase *p, int64_t group,
-                     int64_t k, const int64_t at[SPATIAL_MAX])
+/* Where gemm.h wants a vector of output channels, from channel n on, of input channel k of a group
+ * through one tap; *next floats from there that of the next input channel. */
+static float *place_of_weights(const struct packing *job, int64_t tap, int64_t group, int64_t k,
+                               int64_t n, int64_t *next)
 {
     const struct kernel_state *s = job->state;
-    const struct side *side = p->side;
-    int64_t full = (int64_t)p->plan.size.vectors * VL, n = s->group_out, taps = s->taps;
-    int64_t tap = 0;
-    for (int d = 0; d < SPATIAL_MAX; d++)
-        tap = tap * s->w.kernel[d] + side[d].tap + at[d] * side[d].tap_step;
-    int64_t row = ((at[0] * side[1].taps + at[1]) * side[2].taps + at[2]) * s->group_in + k;
-    const float *from = job->weights + (group * s->group_in + k) * n * taps + tap;
-    float *to = job->packed + p->packed + group * gemm_packed_floats(&p->plan);
-    for (int64_t panel = 0; panel < p->plan.panels; panel++) {
-        int64_t width = gemm_panel_vectors(&p->plan, panel) * VL, first = panel * full;
-        int64_t count = n - first < width ? n - first : width;
-        float *line = to + first * p->taps * s->group_in + row * width;
-        for (int64_t c = 0; c < count; c++)
-            line[c] = from[(first + c) * taps];
-        for (int64_t c = count; c < width; c++)
-            line[c] = 0;
+    const struct conv_phase *p = &s->phase[s->tap_at[tap].phase];
+    int64_t depth = p->taps * s->group_in, row = s->tap_at[tap].index * s->group_in + k;
+    int64_t full = (int64_t)p->plan.size.vectors * VL, panel = n / full;
+    *next = gemm_panel_vectors(&p->plan, panel) * VL;
+    return job->packed + p->packed + group * gemm_packed_floats(&p->plan) + panel * full * depth +
+           row * *next + n % full;
+}
+
+/* A vector of output channels through `count` taps, VL at most, of PACK_CHANNELS input channels. */
+static void pack_vectors(const struct packing *job, int64_t group, int64_t k, int64_t n,
+                         int64_t tap, int64_t count)
+{
+    const struct kernel_state *s = job->state;
+    int64_t columns = smaller(s->group_out - n, VL), next[VL] = {0};
+    float unread[VL], *to[VL] = {unread};
+    for (int64_t t = 0; t < count; t++) {
+        bool is_read = s->tap_at[tap + t].phase != NONE;
+        next[t] = 0;
+        to[t] = is_read ? place_of_weights(job, tap + t, group, k, n, &next[t]) : unread;
+    }
+    for (int64_t end = smaller(k + PACK_CHANNELS, s->group_in); k < end; k++) {
+        int64_t row = group * s->group_in + k;
+        turn_columns(job->weights + (row * s->group_out + n) * s->taps + tap, s->taps, to, count,
+                     columns);
+        for (int64_t t = 0; t < count; t++)
+            to[t] += next[t];
     }
 }
 
-/* All taps of one input channel, whose weights lie together. */
-static void pack_channel(void *context, int64_t channel, int thread)
+/* An input channel of a kernel of one tap. */
+static void pack_row(const struct packing *job, int64_t group, int64_t k)
+{
+    const struct kernel_state *s = job->state;
+    const float *from = job->weights + (group * s->group_in + k) * s->group_out;
+    int64_t step = (int64_t)s->phase[s->tap_at[0].phase].plan.size.vectors * VL, next;
+    for (int64_t first = 0; first < s->group_out; first += step) {
+        float *to = place_of_weights(job, 0, group, k, first, &next);
+        for (int64_t n = 0; n < next; n += VL)
+            vf_store(to + n, vf_load_m(from + first + n, vm_first(s->group_out - first - n)));
+    }
+}
+
+/* PACK_CHANNELS input channels, so that what is read and what is written lies in few places. */
+static void pack_block(void *context, int64_t task, int thread)
 {
     (void)thread;
     const struct packing *job = context;
     const struct kernel_state *s = job->state;
-    for (int k = 0; k < s->phases; k++) {
-        const struct conv_phase *p = &s->phase[k];
-        for (int64_t t = 0; t < p->taps; t++) {
-            int64_t rest = t / p->side[2].taps;
-            int64_t at[SPATIAL_MAX] = {rest / p->side[1].taps, rest % p->side[1].taps,
-                                       t % p->side[2].taps};
-            pack_tap(job, p, channel / s->group_in, channel % s->group_in, at);
-        }
-    }
+    int64_t columns = divide_up(s->group_out, PACK_COLUMNS);
+    int64_t blocks = divide_up(s->group_in, PACK_CHANNELS);
+    int64_t first = task % columns * PACK_COLUMNS,
+            end = smaller(first + PACK_COLUMNS, s->group_out);
+    int64_t k = task / columns % blocks * PACK_CHANNELS, group = task / columns / blocks;
+    for (int64_t n = first; n < end; n += VL)
+        for (int64_t tap = 0; tap < s->taps; tap += VL)
+            pack_vectors(job, group, k, n, tap, smaller(s->taps - tap, VL));
+}
+
+static void pack_channel(void *context, int64_t channel, int thread)
+{
+    (void)thread;
+    const struct packing *job = context;
+    pack_row(job, channel / job->state->group_in, channel % job->state->group_in);
 }
 
 static void pack(struct kernel_state *s, const struct kernel_args *args)
 {
     struct packing job = {s, args->in[WEIGHTS], packed_weights(s, args)};
-    pool_run(args->pool, s->channels, pack_channel, &job);
+    int64_t blocks = divide_up(s->group_in, PACK_CHANNELS) * divide_up(s->group_out, PACK_COLUMNS);
+    if (s->taps > 1)
+        pool_run(args->pool, s->w.group * blocks, pack_block, &job);
+    else if (s->tap_at[0].phase != NONE)
+        pool_run(args->pool, s->channels, pack_channel, &job);
     for (int64_t g = 0; s->bias && g < s->w.group; g++)
         memcpy(s->bias + g * s->bias_row, (const float *)args->in[BIAS] + g * s->group_out,
                (size_t)s->group_out * sizeof(float));
@@ -298,29 +358,55 @@ static void pack(struct kernel_state *s, const struct kernel_args *args)
 struct source {
     const struct kernel_state *state;
     const struct conv_phase *phase;
-    const float *x;
+    const float *x; /* the round's first image */
     float *y;
-    int64_t image;     /* the round's first */
-    const float *rows; /* of results */
 };
 
-/* Addresses of the pixels that one result reads, one per tap. */
-static void point_taps(const struct source *from, const float *image, const int64_t at[SPATIAL_MAX],
-                       const float **to, int64_t step)
+/* A result of a phase, by its image and its number along each dimension. */
+struct place {
+    int64_t image, at[SPATIAL_MAX];
+};
+
+static struct place place_of(const struct conv_phase *p, int64_t row)
+{
+    struct place place = {.image = row / p->rows};
+    int64_t left = row % p->rows;
+    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
+        place.at[d] = left % p->side[d].count;
+        left /= p->side[d].count;
+    }
+    return place;
+}
+
+/* To the first result of the next line. */
+static void next_line(const struct conv_phase *p, struct place *place)
+{
+    int d = SPATIAL_MAX - 2;
+    place->at[SPATIAL_MAX - 1] = 0;
+    while (d >= 0 && ++place->at[d] == p->side[d].count)
+        place->at[d--] = 0;
+    place->image += d < 0;
+}
+
+/* Addresses of the pixels that `run` results of a line read, one per tap. */
+static void point_line(const struct source *from, const float *image, const struct place *place,
+                       int64_t run, const float **to, int64_t step)
 {
     const struct kernel_state *s = from->state;
     const struct side *side = from->phase->side;
     const int64_t *in = s->w.in;
-    int64_t z = at[0] + side[0].shift;
+    int64_t z = place->at[0] + side[0].shift;
     for (int64_t a = 0; a < side[0].taps; a++, z -= side[0].pixels) {
-        int64_t y = at[1] + side[1].shift;
+        int64_t y = place->at[1] + side[1].shift;
         for (int64_t b = 0; b < side[1].taps; b++, y -= side[1].pixels) {
-            int64_t x = at[2] + side[2].shift;
+            int64_t x = place->at[2] + side[2].shift;
             bool inside = (uint64_t)z < (uint64_t)in[0] && (uint64_t)y < (uint64_t)in[1];
+            const float *line = image + (z * in[1] + y) * in[2] * s->channels;
             for (int64_t c = 0; c < side[2].taps; c++, x -= side[2].pixels, to += step)
-                *to = inside && (uint64_t)x < (uint64_t)in[2]
-                          ? image + ((z * in[1] + y) * in[2] + x) * s->channels
-                          : s->zeros;
+                for (int64_t m = 0; m < run; m++)
+                    to[m] = inside && (uint64_t)(x + m) < (uint64_t)in[2]
+                                ? line + (x + m) * s->channels
+                                : s->zeros;
         }
     }
 }
@@ -328,66 +414,82 @@ static void point_taps(const struct source *from, const float *image, const int6
 static void rows(const struct gemm_rows *wanted, const float **to, int64_t step)
 {
     const struct source *from = wanted->source;
-    const struct conv_phase *p = from->phase;
     const struct kernel_state *s = from->state;
-    int64_t at[SPATIAL_MAX], image = from->image + wanted->row / p->rows;
-    int64_t left = wanted->row % p->rows, plane = window_in_count(&s->w) * s->channels;
-    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
-        at[d] = left % p->side[d].count;
-        left /= p->side[d].count;
-    }
+    int64_t plane = window_in_count(&s->w) * s->channels, count = wanted->count;
     const float *x = from->x + wanted->batch * s->group_in;
-    for (int64_t m = 0; m < wanted->count; m++) {
-        point_taps(from, x + image * plane, at, to + m, step);
-        int d = SPATIAL_MAX - 1;
-        while (d >= 0 && ++at[d] == p->side[d].count)
-            at[d--] = 0;
-        image += d < 0;
+    struct place place = place_of(from->phase, wanted->row);
+    while (count > 0) {
+        int64_t left = from->phase->side[SPATIAL_MAX - 1].count - place.at[SPATIAL_MAX - 1];
+        int64_t run = left < count ? left : count;
+        point_line(from, x + place.image * plane, &place, run, to, step);
+        next_line(from->phase, &place);
+        to += run;
+        count -= run;
     }
 }
 
-/* A line of results of a phase, spread over a line of y. Without taps they are the bias. */
-static void spread_line(void *context, int64_t line, int thread)
+/* Where in y a result lies. */
+static int64_t offset_of(const struct kernel_state *s, const struct conv_phase *p,
+                         const struct place *place)
+{
+    int64_t pixel = place->image;
+    for (int d = 0; d < SPATIAL_MAX; d++)
+        pixel = pixel * s->w.out[d] + p->side[d].first + place->at[d] * s->w.stride[d];
+    return pixel * s->out_channels;
+}
+
+static void places(const struct gemm_rows *wanted, int64_t *to)
+{
+    const struct source *from = wanted->source;
+    const struct kernel_state *s = from->state;
+    struct place place = place_of(from->phase, wanted->row);
+    int64_t at = offset_of(s, from->phase, &place), step = s->w.stride[2] * s->out_channels;
+    for (int64_t m = 0; m < wanted->count; m++, at += step) {
+        to[m] = at;
+        if (++place.at[2] < from->phase->side[2].count)
+            continue;
+        next_line(from->phase, &place);
+        at = offset_of(s, from->phase, &place) - step;
+    }
+}
+
+/* A line of results that no tap reaches. */
+static void fill_line(void *context, int64_t line, int thread)
 {
     (void)thread;
     const struct source *job = context;
     const struct kernel_state *s = job->state;
-    const struct side *side = job->phase->side;
-    int64_t c = s->out_channels, count = side[2].count, rest = line / side[1].count;
-    int64_t row = side[1].first + line % side[1].count * s->w.stride[1];
-    int64_t slice = side[0].first + rest % side[0].count * s->w.stride[0];
-    int64_t image = job->image + rest / side[0].count;
-    float *y =
-        job->y +
-        (((image * s->w.out[0] + slice) * s->w.out[1] + row) * s->w.out[2] + side[2].first) * c;
-    const float *from = job->rows + line * count * c;
-    for (int64_t k = 0; k < count; k++, y += s->w.stride[2] * c, from += c) {
-        if (job->phase->taps) {
-            memcpy(y, from, (size_t)c * sizeof(float));
-            continue;
-        }
-        memset(y, 0, (size_t)c * sizeof(float));
+    const struct side *side = &job->phase->side[SPATIAL_MAX - 1];
+    struct place place = place_of(job->phase, line * side->count);
+    float *y = job->y + offset_of(s, job->phase, &place);
+    bool stream = s->large && !s->bias && s->out_channels % VL == 0 &&
+                  (uintptr_t)job->y % (VL * sizeof(float)) == 0;
+    for (int64_t k = 0; k < side->count; k++, y += s->w.stride[2] * s->out_channels) {
+        for (int64_t c = 0; stream && c < s->out_channels; c += VL)
+            vf_stream(y + c, vf_zero());
+        if (!stream)
+            memset(y, 0, (size_t)s->out_channels * sizeof(float));
         for (int64_t g = 0; s->bias && g < s->w.group; g++)
             memcpy(y + g * s->group_out, s->bias + g * s->bias_row,
                    (size_t)s->group_out * sizeof(float));
     }
+    if (stream)
+        simd_fence();
 }
 
 static void run_phase(struct source *job, const struct kernel_args *args)
 {
     const struct kernel_state *s = job->state;
     const struct conv_phase *p = job->phase;
-    bool spread = s->row_floats > 0 || !p->taps;
-    float *results = (float *)(void *)((char *)args->workspace + s->gemm_bytes);
-    float *direct = job->y + job->image * window_out_count(&s->w) * s->out_channels;
     struct gemm_post none = {0};
     struct gemm_call call = {.rows = rows,
+                             .places = places,
                              .source = job,
                              .b = packed_weights(s, args) + p->packed,
                              .b_batch = gemm_packed_floats(&p->plan),
                              .bias = s->bias,
                              .bias_batch = s->bias_row,
-                             .c = spread ? results : direct,
+                             .c = job->y,
                              .c_row = s->out_channels,
                              .post = &none,
                              .in = args->in,
@@ -397,20 +499,18 @@ static void run_phase(struct source *job, const struct kernel_args *args)
                              .workspace = args->workspace};
     if (p->taps)
         gemm_run(&p->plan, &call, args->pool);
-    job->rows = results;
-    if (spread)
-        pool_run(args->pool, s->round * p->side[0].count * p->side[1].count, spread_line, job);
+    else
+        pool_run(args->pool, s->round * p->rows / p->side[SPATIAL_MAX - 1].count, fill_line, job);
 }
 
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
+    const float *x = args->in[X];
+    float *y = args->out[0];
     for (int64_t image = 0; image < s->images; image += s->round)
         for (int k = 0; k < s->phases; k++) {
-            struct source job = {.state = s,
-                                 .phase = &s->phase[k],
-                                 .x = args->in[X],
-                                 .y = args->out[0],
-                                 .image = image};
+            struct source job = {s, &s->phase[k], x + image * window_in_count(&s->w) * s->channels,
+                                 y + image * window_out_count(&s->w) * s->out_channels};
             run_phase(&job, args);
         }
 }

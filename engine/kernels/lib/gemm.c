@@ -20,6 +20,7 @@ struct chunk {
     int64_t batch, tile0, tile1, panel0, panel1;
     const float **rows;   /* per tile [taps][rows] */
     const float **copied; /* per tile [rows]: into copy */
+    int64_t *places;      /* per tile [rows]: of C; NULL: c_row apart */
     float *copy;
     void *scratch; /* of the caller's */
     const float *b, *bias;
@@ -88,6 +89,8 @@ static void locate_chunk(const struct job *job, int64_t task, int thread, struct
                     (size_t)thread * (gemm_workspace(p) / (size_t)p->size.threads);
     k->rows = (const float **)(void *)scratch;
     k->copied = k->rows + p->row_tiles * p->size.rows * p->size.taps;
+    k->places =
+        p->size.spread ? (int64_t *)(void *)(k->copied + p->row_tiles * p->size.rows) : NULL;
     k->copy = (float *)(void *)(scratch + p->pointer_bytes);
     k->sums = (float *)(void *)(scratch + p->pointer_bytes + p->copy_bytes);
     k->scratch = (char *)job->call->scratch + (size_t)thread * job->call->scratch_bytes;
@@ -106,6 +109,8 @@ static void point_rows(const struct chunk *k)
         rows.row = row;
         rows.count = tile_row(p, tile + 1) - row;
         k->call->rows(&rows, k->rows + at * step * p->size.taps, step);
+        if (k->places)
+            k->call->places(&rows, k->places + at * step);
         for (int64_t m = 0; p->size.copy && m < step; m++)
             k->copied[at * step + m] = k->copy + (at * step + m) * p->copy_row;
     }
@@ -287,6 +292,44 @@ static struct gemm_tile top_tile(const struct chunk *k, const struct pass *pass,
     return tile;
 }
 
+/* `rows` rows of a tile between C and a place of its own, where they are dense. */
+static void copy_sums(const struct gemm_tile *tile, const int64_t *places, float *c, int64_t rows,
+                      bool back)
+{
+    int64_t floats = tile->c_row - VL + tile->last;
+    for (int64_t m = 0; m < rows; m++) {
+        float *mine = tile->c + m * tile->c_row, *there = c + places[m];
+        memcpy(back ? there : mine, back ? mine : there, (size_t)floats * sizeof(float));
+    }
+}
+
+/* A tile whose rows lie in C where places say. */
+static void run_spread(gemm_tile_fn *run, const struct gemm_tile *tile, const int64_t *places,
+                       float *c, int64_t rows, int vectors)
+{
+    struct gemm_tile here = *tile;
+    bool even = true;
+    for (int64_t m = 2; m < rows; m++)
+        even = even && places[m] - places[m - 1] == places[1] - places[0];
+    for (int64_t m = 0; m < rows && !here.stream; m++)
+        for (int n = 0; n < vectors; n++)
+            simd_prefetch(c + places[m] + n * VL);
+    if (even) {
+        here.c = c + places[0];
+        here.c_row = rows > 1 ? places[1] - places[0] : 0;
+        run(&here);
+        return;
+    }
+    _Alignas(64) float sums[GEMM_ROWS_MAX * GEMM_VECTORS_MAX * VL];
+    here.c = sums;
+    here.c_row = vectors * VL;
+    here.stream = false;
+    if (here.resume)
+        copy_sums(&here, places, c, rows, false);
+    run(&here);
+    copy_sums(&here, places, c, rows, true);
+}
+
 static void run_panel(const struct chunk *k, const struct pass *pass, int64_t panel)
 {
     const struct gemm_plan *p = k->plan;
@@ -309,7 +352,12 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
         tile.rows = rows;
         tile.ahead = take_ahead(&ahead, rows, index + 1 < k->tile1 ? rows + step : NULL,
                                 count * pass->taps * pass->k);
-        (is_thick ? thick : thin)(&tile);
+        if (k->places)
+            run_spread(is_thick ? thick : thin, &tile,
+                       k->places + (index - k->tile0) * p->size.rows,
+                       k->c + panel * p->size.vectors * VL, count, vectors);
+        else
+            (is_thick ? thick : thin)(&tile);
         move_down(&tile, count);
         for (int s = 0; tile.post && s < tile.post->count; s++)
             operands[s] += count * tile.post->steps[s].row;

@@ -35,6 +35,7 @@ struct gemm_size {
     bool copy;
     bool turn;   /* floats alone: rows of A are columns in memory, which copying turns; one tap */
     bool stream; /* write C past the caches where that is possible */
+    bool spread; /* rows of C lie where gemm_call.places says; no post that reads memory */
     int threads;
 };
 
@@ -119,14 +120,17 @@ struct gemm_rows {
 };
 /* Writes their addresses: to[tap * step + i]. */
 typedef void gemm_rows_fn(const struct gemm_rows *rows, const float **to, int64_t step);
+/* Writes where those rows of C begin, in floats from that of the batch. */
+typedef void gemm_places_fn(const struct gemm_rows *rows, int64_t *to);
 /* Prepares all rows of a chunk in scratch, before their addresses are asked for. */
 typedef void gemm_begin_fn(const struct gemm_rows *rows);
 
 struct gemm_call {
     gemm_rows_fn *rows;
-    gemm_begin_fn *begin; /* NULL: nothing to prepare */
-    const void *source;   /* for rows and begin */
-    void *scratch;        /* for them too: scratch_bytes per thread */
+    gemm_begin_fn *begin;   /* NULL: nothing to prepare */
+    gemm_places_fn *places; /* size.spread */
+    const void *source;     /* for the functions */
+    void *scratch;          /* for them too: scratch_bytes per thread */
     size_t scratch_bytes;
     int64_t a_step;     /* size.turn: floats between elements of a row of A, neighbouring rows being
                            one float apart */

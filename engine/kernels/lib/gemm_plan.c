@@ -112,7 +112,7 @@ struct gemm_plan gemm_plan_for(const struct gemm_size *size)
     plan_sums(&p);
     p.row_tiles = divide_up(p.tiles, p.chunk_rows);
     int64_t rows = p.row_tiles * s->rows;
-    p.pointer_bytes = aligned_bytes((size_t)(rows * (s->taps + 1)) * sizeof(float *));
+    p.pointer_bytes = aligned_bytes((size_t)(rows * (s->taps + 1 + s->spread)) * sizeof(float *));
     p.copy_row = divide_up(p.taps_block * p.k_block, 16) * 16 + 16; /* no power of two */
     p.copy_bytes = s->copy ? (size_t)(rows * p.copy_row) * sizeof(float) : 0;
     return p;
