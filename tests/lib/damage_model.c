@@ -107,7 +107,7 @@ char *strange_text(struct model *m)
     return text ? memset(text, 'x', LONG_TEXT) : arena_strdup(&m->arena, "x");
 }
 
-char *any_name(struct model *m)
+static char *name_of_part(struct model *m)
 {
     const Onnx__NodeProto *node = any_node(m);
     const Onnx__GraphProto *graph = any_graph(m);
@@ -124,6 +124,13 @@ char *any_name(struct model *m)
     default:
         return node && node->n_output ? node->output[below(m, node->n_output)] : strange_text(m);
     }
+}
+
+/* Never NULL: protobuf-c cannot write that into a list. */
+char *any_name(struct model *m)
+{
+    char *name = name_of_part(m);
+    return name ? name : strange_text(m);
 }
 
 float strange_float(struct model *m)
