@@ -7,5 +7,5 @@ static const struct op_case cases[] = {
     UNARY_CASES("{-9:9}", "f32[4]=nan,0,inf,100"),
 };
 
-UNARY_REGISTER(mish, "Mish", cases, (.types = OP_FLOAT), .function = FN_MISH,
+UNARY_REGISTER(mish, "Mish", cases, UNARY_FIELDS(.types = OP_FLOAT), .function = FN_MISH,
                .gradient = gradient_of_function, .since = 18);

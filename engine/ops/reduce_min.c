@@ -21,5 +21,5 @@ static int64_t fold_int(const int64_t *x, int64_t n)
     return least;
 }
 
-REDUCE_REGISTER(reduce_min, "ReduceMin", 18, fold, fold_int, (.elementwise = 0),
+REDUCE_REGISTER(reduce_min, "ReduceMin", 18, fold, fold_int, REDUCE_FIELDS(.elementwise = 0),
                 .gradient = gradient_of_extreme);

@@ -18,5 +18,5 @@ static int64_t fold_int(const int64_t *x, int64_t n)
     return (int64_t)product;
 }
 
-REDUCE_REGISTER(reduce_prod, "ReduceProd", 18, fold, fold_int, (.elementwise = 1),
+REDUCE_REGISTER(reduce_prod, "ReduceProd", 18, fold, fold_int, REDUCE_FIELDS(.elementwise = 1),
                 .no_gradient = "no workload learns through it");

@@ -11,6 +11,7 @@
 #include "engine/train/reduce.h"
 #include "engine/train/train.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { COUNT = 1 << 16, PART_TIME = 7, PART_SAMPLES = 9, PART_WIDTH = 150, PART_RANKS = 3 };
@@ -29,12 +30,9 @@ static struct graph *two_layers(bool training)
     return g;
 }
 
-static struct exe *compiled(const struct graph *g, enum isa isa, int threads)
+static struct exe *compiled_for(const struct graph *g, enum isa isa, int threads)
 {
-    struct exe *exe = NULL;
-    struct exe_options options = {.threads = threads, .no_tune = true, .isa = isa};
-    MUST(exe_new, g, &options, &exe);
-    return exe;
+    return compiled(g, &(struct exe_options){.threads = threads, .no_tune = true, .isa = isa});
 }
 
 static void set_step(struct exe *exe, const struct graph *g, int64_t step)
@@ -56,7 +54,7 @@ static double both(const float *a, const float *b)
 TEST(it_keeps_the_mean_and_masks_are_independent)
 {
     struct graph *g = two_layers(true);
-    struct exe *exe = compiled(g, ISA_SCALAR, 1);
+    struct exe *exe = compiled_for(g, ISA_SCALAR, 1);
     static float earlier[COUNT];
     double keep = 1 - ratio, deviation = sqrt(keep * ratio / COUNT);
     for (int64_t step = 0; step < 3; step++) {
@@ -85,7 +83,7 @@ TEST(masks_are_the_same_everywhere)
     static float want[COUNT];
     for (int isa = ISA_SCALAR; isa <= (int)isa_detect(); isa++) {
         for (int threads = 1; threads <= 2; threads++) {
-            struct exe *exe = compiled(g, (enum isa)isa, threads);
+            struct exe *exe = compiled_for(g, (enum isa)isa, threads);
             set_step(exe, g, 41);
             exe_run(exe);
             if (isa == ISA_SCALAR && threads == 1)
@@ -109,7 +107,7 @@ static struct exe *dropped(int samples, bool in_time, int ranks, int rank, struc
     int x = graph_input(g, "x", DTYPE_F32, shape, ones);
     graph_output(g, in_time ? dropout_in_time(g, x, "part", ratio) : dropout(g, x, "part", ratio));
     assert_int_equal(part_dropout(g, ranks, rank, &err), STATUS_OK);
-    struct exe *exe = compiled(g, isa_detect(), 1);
+    struct exe *exe = compiled_for(g, isa_detect(), 1);
     set_step(exe, g, 5);
     exe_run(exe);
     return exe;
@@ -163,19 +161,15 @@ TEST(steps_of_training_drop_by_their_number)
                  graph_node(g, "MatMul", NULL, INPUTS(dropout(g, x, "drop", ratio), w), NO_ATTRS));
     MUST(train_step, g, &plain, &options);
     assert_int_equal(g->state_count, 2);
-    struct exe *exe = compiled(g, ISA_SCALAR, 1);
+    struct exe *exe = compiled_for(g, ISA_SCALAR, 1);
     int loss = 0, slope = 0;
     for (int k = 0; k < g->output_count; k++)
         if (strcmp(g->values[g->outputs[k]].name, "gradient.x") == 0)
             slope = k;
     float first[WIDTH];
     for (int step = 0; step < 2; step++) {
-        const float *x_now = NULL;
         float before[WIDTH];
-        for (int k = 0; k < g->input_count; k++)
-            if (strcmp(g->values[g->inputs[k]].name, "x") == 0)
-                x_now = exe_input(exe, k);
-        memcpy(before, x_now, sizeof(before));
+        memcpy(before, exe_input_named(exe, "x"), sizeof(before));
         exe_run(exe);
         const float *dx = exe_output(exe, slope);
         double sum = 0;

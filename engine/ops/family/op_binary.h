@@ -45,14 +45,15 @@ enum status binary_reference(const struct ref_call *call, const struct binary *b
 bool integer_less(int64_t a, int64_t b, enum dtype dtype);
 
 #define BINARY_OP(symbol, onnx, case_table, ...)                                                   \
-    BINARY_REGISTER(symbol, onnx, 2, 2, FN_COPY, (.no_gradient = "its result is a truth value"),   \
-                    case_table, __VA_ARGS__)
+    BINARY_REGISTER(symbol, onnx, 2, 2, FN_COPY,                                                   \
+                    BINARY_FIELDS(.no_gradient = "its result is a truth value"), case_table,       \
+                    __VA_ARGS__)
 #define BINARY_FUNCTION_OP(symbol, onnx, function_code, case_table, ...)                           \
-    BINARY_REGISTER(symbol, onnx, 2, 2, function_code, (.gradient = gradient), case_table,         \
-                    __VA_ARGS__)
+    BINARY_REGISTER(symbol, onnx, 2, 2, function_code, BINARY_FIELDS(.gradient = gradient),        \
+                    case_table, __VA_ARGS__)
 #define VARIADIC_OP(symbol, onnx, function_code, case_table, ...)                                  \
-    BINARY_REGISTER(symbol, onnx, 1, -1, function_code, (.gradient = gradient), case_table,        \
-                    __VA_ARGS__)
+    BINARY_REGISTER(symbol, onnx, 1, -1, function_code, BINARY_FIELDS(.gradient = gradient),       \
+                    case_table, __VA_ARGS__)
 
 #define BINARY_FIELDS(...) __VA_ARGS__
 #define BINARY_REGISTER(symbol, onnx, min, max, function_code, rule, case_table, ...)              \
@@ -78,7 +79,7 @@ bool integer_less(int64_t a, int64_t b, enum dtype dtype);
                             .infer = binary_shape,                                                 \
                             .cost = binary_price,                                                  \
                             .reference = binary_run,                                               \
-                            BINARY_FIELDS rule,                                                    \
+                            rule,                                                                  \
                             OP_CASES(case_table)}
 
 /* ---- cases ---- */

@@ -56,21 +56,21 @@ void cast_reference(const struct ref_tensor *x, const struct ref_tensor *y);
 #define FUNCTION_OP(symbol, onnx, function_code, case_table)                                       \
     FUNCTION_OP_INTEGER(symbol, onnx, function_code, case_table, .types = OP_FLOAT)
 #define FUNCTION_OP_ATTRS(symbol, onnx, function_code, attr_names, case_table, ...)                \
-    UNARY_REGISTER(symbol, onnx, case_table, (.types = OP_FLOAT), .attrs = attr_names,             \
+    UNARY_REGISTER(symbol, onnx, case_table, UNARY_FIELDS(.types = OP_FLOAT), .attrs = attr_names, \
                    .function = function_code, .gradient = gradient_of_function,                    \
                    .defaults = {__VA_ARGS__})
 /* Of one that integers have as well: .integer and .types follow. */
 #define FUNCTION_OP_INTEGER(symbol, onnx, function_code, case_table, ...)                          \
-    UNARY_REGISTER(symbol, onnx, case_table, (__VA_ARGS__), .function = function_code,             \
+    UNARY_REGISTER(symbol, onnx, case_table, UNARY_FIELDS(__VA_ARGS__), .function = function_code, \
                    .gradient = gradient_of_function)
 /* Any other: function is its value, the fields of struct unary follow. */
 #define UNARY_OP(symbol, onnx, function, case_table, ...)                                          \
-    UNARY_REGISTER(symbol, onnx, case_table, (.value = (function), __VA_ARGS__),                   \
+    UNARY_REGISTER(symbol, onnx, case_table, UNARY_FIELDS(.value = (function), __VA_ARGS__),       \
                    .no_gradient = "no workload learns through it")
 
 #define UNARY_FIELDS(...) __VA_ARGS__
 #define UNARY_REGISTER(symbol, onnx, case_table, unary_fields, ...)                                \
-    static const struct unary unary_of = {UNARY_FIELDS unary_fields};                              \
+    static const struct unary unary_of = {unary_fields};                                           \
     static enum status unary_shape(const struct infer *c, struct error *err)                       \
     {                                                                                              \
         return unary_infer(c, &unary_of, err);                                                     \

@@ -33,13 +33,13 @@ int64_t *reduce_offsets(const struct shape *x, const bool chosen[RANK_MAX], int6
 extern const char *const reduce_attrs[];
 
 #define REDUCE_OP(symbol, onnx, axes_opset, function, function_int, ...)                           \
-    REDUCE_REGISTER(symbol, onnx, axes_opset, function, function_int, (__VA_ARGS__),               \
+    REDUCE_REGISTER(symbol, onnx, axes_opset, function, function_int, REDUCE_FIELDS(__VA_ARGS__),  \
                     .gradient = gradient)
 
 #define REDUCE_FIELDS(...) __VA_ARGS__
 #define REDUCE_REGISTER(symbol, onnx, axes_opset, function, function_int, costs, ...)              \
     static const struct attr_input axes_input[] = {{"axes", 1, axes_opset}, {NULL, 0, 0}};         \
-    static const struct reducer reducer_of = {function, function_int, REDUCE_FIELDS costs};        \
+    static const struct reducer reducer_of = {function, function_int, costs};                      \
     static enum status reduce_run(const struct ref_call *call, struct error *err)                  \
     {                                                                                              \
         return reduce_reference(call, &reducer_of, err);                                           \

@@ -14,6 +14,7 @@ static int by_line(const void *a, const void *b)
 
 static int run_all(const struct unit_fixture *around)
 {
+    /* cppcheck-suppress comparePointers ; both are of one section */
     const size_t count = (size_t)(__stop_unit_tests - __start_unit_tests);
     const struct unit_test **tests = calloc(count, sizeof(*tests));
     struct CMUnitTest *cases = calloc(count, sizeof(*cases));
