@@ -127,7 +127,8 @@ static enum status meet(struct group *group, struct error *err)
 }
 
 /* Who had nothing to complain of until then would leave with an exit code of 0, and the launcher
- * might give that as its own: so it aborts instead. */
+ * might give that as its own: so it aborts instead, when the others have had time to say why, on a
+ * machine that is busy, too. */
 static void mpi_group_free(struct group *group)
 {
     struct error ignored;
@@ -140,7 +141,7 @@ static void mpi_group_free(struct group *group)
         MPI_Comm_free(&group->own);
         MPI_Finalize();
     } else {
-        mpi_announce_finish(group, failed ? LINGER_NS : 3u * LINGER_NS);
+        mpi_announce_finish(group, failed ? LINGER_NS : 8u * LINGER_NS);
         if (!failed)
             MPI_Abort(MPI_COMM_WORLD, 1);
     }
