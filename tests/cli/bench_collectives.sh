@@ -50,7 +50,7 @@ db=$tap_dir/bench.db
 for _ in 1 2; do
     runs ridge bench collectives -a ring --from 4KiB --to 16KiB --block 1 --loggp --db "$db" --json
 done
-holds '.loggp | length == 1 and (.[0] | .points == 12 and .latency_s >= 0 and .overhead_s >= 0 and
+holds '.loggp | length == 1 and (.[0] | .points == 12 and .latency_s != null and .overhead_s != null and
     .gap_s >= 0 and .byte_s > 0 and .residual >= 0 and (.trips | length) == 13)'
 holds '[.results[] | select(.operation != "copy")] | length == 4'
 check "a point of each case, and all samples" [ "$(sqlite3 "$db" "SELECT (SELECT count(*) FROM point WHERE mode = 'collective') ||
@@ -59,7 +59,7 @@ check "rates, roofs and models" [ "$(sqlite3 "$db" "SELECT count(*) FROM metric 
     JOIN metric AS t USING (result) WHERE m.name = 'model_s' AND m.formula LIKE 'messages x%' AND r.name = 'roof_rate'
     AND r.value > 0 AND t.name = 'bus_rate' AND t.value > 0")" = 8 ]
 run ridge compare latest~1 latest --db "$db"
-prints '(same|inconclusive|faster|slower) +all_reduce:.*algorithm=ring'
+prints '(unchanged|inconclusive|machine|improved|regressed|invalid) +all_reduce:.*algorithm=ring'
 runs ridge history "$(sqlite3 "$db" "SELECT key FROM point WHERE params LIKE 'bytes=4096,%place=in'")" --db "$db" --json
 runs ridge report --db "$db" -o "$tap_dir/report"
 check "the page shows them" grep -q 'id="collectives"' "$tap_dir/report/index.html"

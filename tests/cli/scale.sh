@@ -108,7 +108,7 @@ if [ "$1" = said ]; then
     holds 'length == 2 and all(.[]; .command | test("scale ncf"))'
     runs ridge history "$(sqlite3 "$db" "SELECT key FROM point WHERE batch = 64")" --db "$db" --json
     run ridge compare latest~1 latest --db "$db"
-    prints '(same|inconclusive|faster|slower) +ncf:.*ranks=2 batch=64 threads=1 training'
+    prints '(unchanged|inconclusive|machine|improved|regressed|invalid) +ncf:.*ranks=2 batch=64 threads=1 training'
     runs ridge report --db "$db" -o "$tap_dir/report"
     check "the page shows the curve" grep -q 'id="scaling"' "$tap_dir/report/index.html"
     for plot in scaling timeline; do

@@ -52,7 +52,7 @@ runs ridge scale ncf:items=30,users=40 --no-tune -t 1 --batch 16 --steps 8 -n 2 
 check "the same points" [ "$(sql "SELECT key FROM point WHERE canonical LIKE '% scaling=%' AND params LIKE '%ranks=2'
     ORDER BY key")" = "$(cat "$tap_dir/planned")" ]
 run ridge compare latest~2 latest --db "$db"
-prints '(same|inconclusive|faster|slower) +ncf:.*ranks=2 batch=16 threads=1 training'
+prints '(unchanged|inconclusive|machine|improved|regressed|invalid) +ncf:.*ranks=2 batch=16 threads=1 training'
 check "with two results each" [ "$(sql "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM result AS r
     JOIN point AS p ON p.id = r.point WHERE p.params LIKE '%ranks=2' GROUP BY p.id)")" = 2,2 ]
 check "of the same metrics" [ "$(sql "SELECT count(DISTINCT names) FROM (SELECT group_concat(name) AS names FROM
