@@ -64,6 +64,7 @@ struct graph {
     struct stream *streams[STREAMS_MAX]; /* those it is made of, the one it began with first */
     int stream_count;
     struct command commands[COMMANDS_MAX];
+    int order[COMMANDS_MAX]; /* in which an instance runs them, where it forks */
 };
 
 struct stream {
@@ -617,6 +618,24 @@ static bool has_work(const struct graph *g)
     return false;
 }
 
+/* Of what may run next always the last that was captured, so that nothing is right by the order of
+ * the captures. */
+static void find_order(struct graph *g)
+{
+    static bool done[COMMANDS_MAX];
+    memset(done, 0, sizeof(done));
+    for (int k = 0; k < g->count; k++) {
+        int next = g->count - 1;
+        for (bool ready = false; !ready; next -= !ready) {
+            const int *after = g->commands[next].after;
+            ready = !done[next] && (after[0] == NOBODY || done[after[0]]) &&
+                    (after[1] == NOBODY || done[after[1]]);
+        }
+        done[next] = true;
+        g->order[k] = next;
+    }
+}
+
 static int graph_instantiate(void **exec, void *graph)
 {
     SCRIPT("graph_instantiate");
@@ -625,6 +644,8 @@ static int graph_instantiate(void **exec, void *graph)
     if (!made)
         return CUDA_OUT_OF_MEMORY;
     *made = *from;
+    if (made->forks)
+        find_order(made);
     for (int k = 0; k < made->count; k++) {
         struct command *c = &made->commands[k];
         if (c->what != DO_LAUNCH)
@@ -641,22 +662,14 @@ static int graph_instantiate(void **exec, void *graph)
 static void run_forked(const struct graph *g)
 {
     static double end_ns[COMMANDS_MAX];
-    static bool done[COMMANDS_MAX];
     double begin = h.now_ns, end = begin;
-    memset(done, 0, sizeof(done));
-    for (int left = g->count; left > 0; left--) {
-        int next = g->count - 1;
-        for (bool ready = false; !ready; next -= !ready) {
-            const int *after = g->commands[next].after;
-            ready = !done[next] && (after[0] == NOBODY || done[after[0]]) &&
-                    (after[1] == NOBODY || done[after[1]]);
-        }
+    for (int k = 0; k < g->count; k++) {
+        int next = g->order[k];
         h.now_ns = begin;
         for (int a = 0; a < 2; a++)
             if (g->commands[next].after[a] != NOBODY)
                 h.now_ns = fmax(h.now_ns, end_ns[g->commands[next].after[a]]);
         run_command(&g->commands[next]);
-        done[next] = true;
         end_ns[next] = h.now_ns;
         end = fmax(end, h.now_ns);
     }
