@@ -70,7 +70,7 @@ static void judge_numbers(struct comparison *c, const struct compare_known *know
     compare_moderate(known, machine, rules, &variance, &c->df, &sources);
     name_sources(c, sources, known->pairs.count > 0);
     c->noise = sqrt(variance);
-    c->prior = sqrt(machine->variance);
+    c->prior = sqrt(compare_prior(known, machine));
     c->prior_df = machine->df;
     double error = c->noise * known->share;
     if (!isnan(known->history))

@@ -24,6 +24,8 @@ enum {
 #define CONTAMINATED   2.5     /* sd over median-based sd from which on a run lies off */
 #define VARIANCE_FLOOR 1e-6    /* of 0.1 %: below what any machine repeats */
 #define PAIR_FLOOR     6.25e-8 /* in turns: 0.025 % */
+#define BETWEEN_MAX    1e-2    /* in turns: 10 %, beside which no scatter of samples counts ... */
+#define BETWEEN_STEP   2       /* ... and how it is sought */
 #define SPREAD_SHARE   0.25    /* of the distance of the quartiles, by which medians scattered */
 #define SWING_UNKNOWN                                                                              \
     1.386294 /* log 4: kernels took up to 3.4 times as long on a shared machine                    \
@@ -263,12 +265,26 @@ enum status compare_known_make(struct compare_known *known, const struct compare
 
 /* ---- all points ---- */
 
+/* What a point's variance is measured by: in turns by what its samples alone would let it scatter,
+ * and what all points have in common beyond that. So points of many samples and of few lend each
+ * other what they know. */
+static double expected(const struct compare_known *known, double between)
+{
+    return known->pairs.count ? between + known->pairs.within : 1;
+}
+
+struct prior {
+    double between, variance, df;
+    double excess; /* variance of logarithms beyond what the degrees of freedom leave */
+};
+
 /* Moments of the logarithms of variances (Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004): what they
  * scatter beyond what their degrees of freedom leave, by more than its standard error, is how
  * little points are alike. */
-static void fit_prior(const struct compare_known *known, int count, double *variance, double *df)
+static struct prior fit(const struct compare_known *known, int count, double between)
 {
-    double mean = 0, excess = 0, chance = 0;
+    struct prior prior = {.between = between};
+    double mean = 0, chance = 0;
     int used = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int k = 0; k < count; k++) {
@@ -276,21 +292,38 @@ static void fit_prior(const struct compare_known *known, int count, double *vari
                 continue;
             double half = 0.5 * known[k].df;
             double floor = known[k].pairs.count ? PAIR_FLOOR : VARIANCE_FLOOR;
-            double e = log(fmax(known[k].variance, floor)) - digamma(half) + log(half);
+            double e = log(fmax(known[k].variance, floor) / expected(&known[k], between)) -
+                       digamma(half) + log(half);
             if (pass == 0) {
                 mean += e;
                 used++;
             } else {
-                excess += (e - mean) * (e - mean) / (used - 1) - trigamma(half) / used;
+                prior.excess += (e - mean) * (e - mean) / (used - 1) - trigamma(half) / used;
                 chance += 2 * trigamma(half) * trigamma(half) / used / used;
             }
         }
         mean = pass == 0 ? mean / used : mean;
     }
-    excess -= sqrt(chance);
-    *df = excess > 0 ? 2 * trigamma_inverse(excess) : PRIOR_DF_MAX;
-    *df = fmin(fmax(*df, 1), PRIOR_DF_MAX);
-    *variance = exp(mean + digamma(0.5 * *df) - log(0.5 * *df));
+    double excess = prior.excess - sqrt(chance);
+    double df = excess > 0 ? 2 * trigamma_inverse(excess) : PRIOR_DF_MAX;
+    prior.df = fmin(fmax(df, 1), PRIOR_DF_MAX);
+    prior.variance = exp(mean + digamma(0.5 * prior.df) - log(0.5 * prior.df));
+    return prior;
+}
+
+/* What points have in common is what makes them most alike (a trend of the prior, as in limma). */
+static void fit_prior(const struct compare_known *known, int count, bool paired,
+                      struct compare_machine_noise *machine)
+{
+    struct prior best = fit(known, count, BETWEEN_MAX);
+    for (double between = BETWEEN_MAX; paired && between >= PAIR_FLOOR; between /= BETWEEN_STEP) {
+        struct prior prior = fit(known, count, between);
+        if (prior.excess < best.excess)
+            best = prior;
+    }
+    machine->variance = best.variance;
+    machine->between = best.between;
+    machine->df = best.df;
 }
 
 /* Runs that differ show it in all points: the effects scatter around what they have in common.
@@ -377,9 +410,7 @@ enum status compare_pool(const struct compare_known *known, int count,
                                               .pooled = shown >= POINTS_MIN};
     machine->scatter = effect_scatter(known, count, scratch);
     if (machine->pooled)
-        fit_prior(known, count, &machine->variance, &machine->df);
-    double least = pairs ? PAIR_FLOOR : VARIANCE_FLOOR;
-    machine->variance = fmax(machine->variance, least);
+        fit_prior(known, count, pairs > 0, machine);
     machine->swing = known_swing(known, count, scratch);
     for (int level = 0; level < COMPARE_LEVELS; level++)
         machine->level[level] = level_noise(known, count, level, scratch);
@@ -394,6 +425,13 @@ static double allowance_df(double allowed, const struct compare_known *known)
     return fmax(ALLOWANCE_DF_MIN, ALLOWANCE_DF * agreement * agreement);
 }
 
+double compare_prior(const struct compare_known *known, const struct compare_machine_noise *machine)
+{
+    double floor = known->pairs.count ? PAIR_FLOOR : VARIANCE_FLOOR;
+    double scale = machine->pooled ? expected(known, machine->between) : 1;
+    return fmax(machine->variance * scale, floor);
+}
+
 void compare_moderate(const struct compare_known *known,
                       const struct compare_machine_noise *machine,
                       const struct compare_rules *rules, double *variance, double *df,
@@ -401,7 +439,7 @@ void compare_moderate(const struct compare_known *known,
 {
     bool paired = known->pairs.count > 0;
     double within = paired ? known->pairs.within : 0.5 * (known->base.within + known->head.within);
-    double prior = machine->variance, weight = machine->df;
+    double prior = compare_prior(known, machine), weight = machine->df;
     *sources = known->sources | (machine->pooled ? COMPARE_FROM_POINTS : COMPARE_FROM_ALLOWANCE);
     if (!machine->pooled) {
         double spread = SPREAD_SHARE * fmax(known->base.spread, known->head.spread);

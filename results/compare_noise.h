@@ -48,7 +48,8 @@ struct compare_known {
 
 /* What all points show together. */
 struct compare_machine_noise {
-    double variance, df; /* of the prior */
+    double variance, df; /* of the prior; in turns a multiple of what is expected of a point */
+    double between;      /* in turns: variance that the fewness of samples does not explain */
     double scatter;      /* sd of a process by the effects around their common shift; NAN: few */
     double swing;        /* largest move that is known of the machine */
     bool pooled;         /* from enough points; else the rule's allowance */
@@ -62,6 +63,9 @@ void compare_known_release(struct compare_known *known);
 enum status compare_pool(const struct compare_known *known, int count,
                          const struct compare_rules *rules, struct compare_machine_noise *machine,
                          struct error *err);
+/* Variance that the other points let expect of this one. */
+double compare_prior(const struct compare_known *known,
+                     const struct compare_machine_noise *machine);
 /* Moderated: variance and degrees of freedom with which a point is judged. */
 void compare_moderate(const struct compare_known *known,
                       const struct compare_machine_noise *machine,

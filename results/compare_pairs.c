@@ -9,7 +9,10 @@
 #include "base/numbers/series.h"
 #include "base/numbers/stats.h"
 
-enum { SAMPLES_MIN = 2 }; /* of a pair, to have a difference that is not one accident */
+enum {
+    SAMPLES_MIN = 2, /* of a pair, to have a difference that is not one accident */
+    FEW = 6,         /* fewer have no 95 % interval of the median */
+};
 
 /* The visit of HEAD that was taken beside this one of BASE, -1: there is none. */
 static int other_half(const struct compare_point *point, const struct compare_visit *base)
@@ -20,6 +23,16 @@ static int other_half(const struct compare_point *point, const struct compare_vi
             return base->count >= SAMPLES_MIN && head->count >= SAMPLES_MIN ? k : -1;
     }
     return -1;
+}
+
+static const double half_pi = 1.570796;
+
+/* Variance of the median of a few, of which an interval by order statistics knows nothing: that of
+ * a mean times pi / 2, which only two of them have not lost by becoming a median. */
+static double variance_of_few(const double *sorted, int count)
+{
+    double sd = stats_sd(sorted, count);
+    return sd * sd / count * (count > 2 ? half_pi : 1);
 }
 
 /* Differences of one pair into the sums; `order` and `sorted` are scratch. */
@@ -36,8 +49,9 @@ static void add_pair(const struct compare_visit *base, const struct compare_visi
     double median = stats_median(sorted, count);
     double effective = series_effective(order, count, median);
     double error = stats_median_error(sorted, count, effective);
+    double variance = count < FEW ? variance_of_few(sorted, count) : error * error;
     pairs->shift[pairs->count++] = median;
-    pairs->within += 0.5 * error * error; /* a difference has the variance of both sides */
+    pairs->within += 0.5 * variance; /* a difference has the variance of both sides */
     if (above + below) {
         sums[0] += effective * (above - below) / (above + below);
         sums[1] += effective;

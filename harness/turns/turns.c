@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/system/clock.h"
 #include "base/text/utc.h"
 #include "harness/campaign/progress.h"
 #include "harness/machine/environment.h"
@@ -15,14 +16,16 @@
 #include "harness/turns/child_words.h"
 #include "harness/turns/program_probe.h"
 #include "harness/turns/turns_point.h"
+#include "harness/turns/turns_undecided.h"
 #include "harness/watch/free_memory.h"
 #include "harness/watch/interrupt.h"
 #include "results/store.h"
 
-enum { PAIRS_LEAST = 8, LEVELS_PART = 16 };
+enum { PAIRS_LEAST = 8, LEVELS_PART = 16, VISITS_FACTOR = 4 };
 
 /* Of a visit, both programs together. */
-static const double seconds_least = 0.6, seconds_max_least = 1.6;
+static const double seconds_least = 0.6, seconds_max_least = 3;
+static const double more_share = 0.35; /* of the rounds' time: for points that need more */
 static const double start_limit_s = 900, sample_limit_s = 300;
 static const char self[] = "/proc/self/exe"; /* this program, were its file replaced meanwhile */
 
@@ -159,32 +162,41 @@ static enum status take_visit(struct turns *t, const struct turns_point *tp, int
     return turns_visit_take(sides, &rules, visit, err);
 }
 
-static enum status put_both(struct turns *t, struct turns_point *tp, int round, struct error *err)
+static struct point_job job_of(struct turns *t, const struct turns_point *tp, struct error *lost)
+{
+    return (struct point_job){.point = tp->point,
+                              .sequence = tp->sequence,
+                              .model = t->options->model,
+                              .rounds = 1,
+                              .ceilings = &t->no_ceilings,
+                              .levels = t->levels,
+                              .progress = &t->progress,
+                              .lost = lost};
+}
+
+/* whole: HEAD is compiled here, verified, its steps are timed and counted. */
+static enum status put_side(struct turns *t, struct turns_point *tp, enum turns_which side,
+                            bool whole, struct error *err)
 {
     struct arena arena = {0};
     struct record record;
     struct point_state state = {.open = false};
     struct error lost = {0};
-    struct point_job job = {.point = tp->point,
-                            .sequence = tp->sequence,
-                            .model = t->options->model,
-                            .rounds = 1,
-                            .ceilings = &t->no_ceilings,
-                            .levels = t->levels,
-                            .progress = &t->progress,
-                            .lost = &lost};
-    bool last = round + 1 == t->rounds || tp->failed >= 0;
-    enum status status = STATUS_OK;
-    for (int side = 0; side < 2 && status == STATUS_OK; side++) {
-        status = turns_point_record(tp, (enum turns_which)side,
-                                    last && !interrupt_requested() ? &job : NULL, &state, &arena,
-                                    &record, err);
-        if (status == STATUS_OK)
-            status = put(t, side, &record, err);
-    }
+    struct point_job job = job_of(t, tp, &lost);
+    enum status status =
+        turns_point_record(tp, side, whole ? &job : NULL, &state, &arena, &record, err);
+    record.settled = whole; /* it replaces that of the samples alone */
+    if (status == STATUS_OK)
+        status = put(t, (int)side, &record, err);
     point_release(&state);
     arena_release(&arena);
     return status;
+}
+
+static enum status put_both(struct turns *t, struct turns_point *tp, struct error *err)
+{
+    TRY(put_side(t, tp, TURNS_BASE, false, err));
+    return put_side(t, tp, TURNS_HEAD, false, err);
 }
 
 /* False in *goes_on: interrupted; what is not complete is forgotten. */
@@ -203,7 +215,7 @@ static enum status visit_point(struct turns *t, struct turns_point *tp, int roun
     if (!no_side_at_fault && (*goes_on || (status == STATUS_OK && visit.count >= 2))) {
         status = turns_point_add(tp, &visit, round, &why, &t->arena, err);
         if (status == STATUS_OK)
-            status = put_both(t, tp, round, err);
+            status = put_both(t, tp, err);
     } else if (no_side_at_fault && *goes_on) {
         *err = why;
     } else {
@@ -215,24 +227,73 @@ static enum status visit_point(struct turns *t, struct turns_point *tp, int roun
 
 /* ---- rounds ---- */
 
+static enum status come_to(struct turns *t, struct turns_point *tp, int round, bool *goes_on,
+                           struct error *err)
+{
+    char label[128];
+    snprintf(label, sizeof(label), "round %d: %s b%lld", round + 1, tp->point->spec,
+             (long long)tp->point->batch);
+    t->progress.label = label;
+    progress_show(&t->progress, "taking turns", NAN, NAN);
+    enum status status = visit_point(t, tp, round, goes_on, err);
+    t->progress.label = "";
+    return status;
+}
+
 static enum status run_round(struct turns *t, int round, bool *goes_on, struct error *err)
 {
     visits_order(t->seed, round, t->order, t->plan->count);
     for (int k = 0; k < t->plan->count && *goes_on; k++) {
         struct turns_point *tp = &t->points[t->order[k]];
-        char label[128];
         if (tp->refused || tp->failed >= 0)
             continue;
         *goes_on = !interrupt_requested();
         if (!*goes_on)
             break;
-        snprintf(label, sizeof(label), "round %d: %s b%lld", round + 1, tp->point->spec,
-                 (long long)tp->point->batch);
-        progress_point(&t->progress, round * t->plan->count + k, label);
-        progress_show(&t->progress, "taking turns", NAN, NAN);
-        TRY(visit_point(t, tp, round, goes_on, err));
+        progress_point(&t->progress, round * t->plan->count + k, "");
+        TRY(come_to(t, tp, round, goes_on, err));
     }
     return STATUS_OK;
+}
+
+/* More rounds for the points in which a slowdown could still go unnoticed, until there are none or
+ * the time is up. */
+static enum status run_more(struct turns *t, uint64_t began_ns, bool *goes_on, struct error *err)
+{
+    uint64_t now_ns = clock_now_ns();
+    uint64_t until_ns = now_ns + (uint64_t)(more_share * (double)(now_ns - began_ns));
+    int undecided = t->rounds > 1;
+    for (int round = t->rounds; *goes_on && undecided > 0; round++) {
+        TRY(turns_undecided(t->points, t->plan->count, VISITS_FACTOR * t->rounds, t->order,
+                            &undecided, err));
+        for (int k = 0; k < undecided && *goes_on; k++) {
+            *goes_on = clock_now_ns() < until_ns && !interrupt_requested();
+            if (*goes_on)
+                TRY(come_to(t, &t->points[t->order[k]], round, goes_on, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status put_whole(struct turns *t, struct error *err)
+{
+    for (int k = 0; k < t->plan->count && !interrupt_requested(); k++) {
+        progress_point(&t->progress, t->progress.total, t->plan->points[k].spec);
+        if (t->points[k].visit_count)
+            TRY(put_side(t, &t->points[k], TURNS_HEAD, true, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status run_rounds(struct turns *t, struct error *err)
+{
+    uint64_t began_ns = clock_now_ns();
+    bool goes_on = true;
+    for (int round = 0; round < t->rounds && goes_on; round++)
+        TRY(run_round(t, round, &goes_on, err));
+    if (goes_on)
+        TRY(run_more(t, began_ns, &goes_on, err));
+    return put_whole(t, err);
 }
 
 static enum status open_points(struct turns *t, struct error *err)
@@ -244,10 +305,11 @@ static enum status open_points(struct turns *t, struct error *err)
         return FAIL_NO_MEMORY(err);
     for (int k = 0; k < t->plan->count; k++) {
         struct turns_point *tp = &t->points[k];
-        TRY(turns_point_open(tp, &t->plan->points[k], k, t->rounds, &t->arena, err));
+        TRY(turns_point_open(tp, &t->plan->points[k], k, VISITS_FACTOR * t->rounds, &t->arena,
+                             err));
         tp->refused = child_refuses(tp->point);
         if (tp->refused)
-            TRY(put_both(t, tp, 0, err));
+            TRY(put_both(t, tp, err));
     }
     return STATUS_OK;
 }
@@ -331,7 +393,6 @@ enum status turns_run(const struct plan *plan, const struct turns_options *optio
                       struct turns_result *result, struct error *err)
 {
     struct turns t = {.plan = plan, .options = options, .result = result};
-    bool goes_on = true;
     *result = (struct turns_result){.note = ""};
     t.rounds = plan->rounds > 1 ? plan->rounds : 1;
     t.seed = plan->order_seed ? plan->order_seed : (int64_t)time(NULL);
@@ -339,8 +400,8 @@ enum status turns_run(const struct plan *plan, const struct turns_options *optio
         uuid_make(result->uuid[k]);
     progress_begin(&t.progress, plan->count * t.rounds, options->quiet);
     enum status status = begin(&t, err);
-    for (int round = 0; round < t.rounds && goes_on && status == STATUS_OK; round++)
-        status = run_round(&t, round, &goes_on, err);
+    if (status == STATUS_OK)
+        status = run_rounds(&t, err);
     progress_clear(&t.progress);
     if (status == STATUS_OK)
         status = finish(&t, err);

@@ -66,6 +66,26 @@ run ridge compare slow.base slow --db "$tap_dir/o.db"
 exits 1
 echo 10000000 >"$tap_dir/script"
 
+# ---- where a slowdown of 5 % could go unnoticed there are more rounds, by the scatter alone ----
+cat >"$tap_dir/restless" <<END2
+#!/bin/sh
+[ "\$1" != version ] || { echo '{"version": "1"}'; exit; }
+case "\$2" in ncf) echo >>"$tap_dir/started" ;; esac
+ms=10.0
+[ "\$2" != ncf ] || ms=\$(awk 'END { split("10.0 10.9 9.1", of, " "); print of[NR % 3 + 1] }' "$tap_dir/started")
+echo ready
+while read -r _; do
+    echo "\$ms"
+done
+END2
+chmod +x "$tap_dir/restless"
+run ridge run ncf wide_deep --device null --threads 1 --against "$tap_dir/restless" --db "$tap_dir/n.db" --tag noisy
+prints '^inconclusive +ncf'
+prints '^2 points: 1 inconclusive, 1 unchanged|^2 points: 1 unchanged, 1 inconclusive'
+is "the point that scatters was visited more often, the other was not" "1 3" \
+    "$(sql 'SELECT max(n) > 3, min(n) FROM (SELECT count(*) AS n FROM visit GROUP BY result)' "$tap_dir/n.db" | tr '|' ' ')"
+is "by both programs" 0 "$(sql 'SELECT count(*) FROM result WHERE run = 1 AND sequence = 0 AND (SELECT count(*) FROM visit WHERE result = id) <> (SELECT count(*) FROM visit JOIN result AS h ON h.id = visit.result WHERE h.run = 2 AND h.sequence = 0)' "$tap_dir/n.db")"
+
 # ---- what fails is a point of one side, with the last line that the child said ----
 printf '#!/bin/sh\n[ "$1" != version ] || { echo "{\\"version\\": \\"1\\"}"; exit; }\necho ready\nread -r _; echo 10.0; echo first >&2; echo "out of luck" >&2; kill -9 $$\n' >"$tap_dir/dies"
 chmod +x "$tap_dir/dies"

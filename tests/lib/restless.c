@@ -52,13 +52,23 @@ static double level_now(struct restless *r, int level)
     return r->is_slow[level] ? r->world.strength * level_size[level] : 0;
 }
 
-static void fill(struct restless *r, double level, double times[RESTLESS_SAMPLES])
+static bool has_few(const struct restless_world *world, int point)
+{
+    return world->few && point % 4 == 3;
+}
+
+int restless_samples(const struct restless_world *world, int point)
+{
+    return has_few(world, point) ? world->few : RESTLESS_SAMPLES;
+}
+
+static void fill(struct restless *r, double sd, double level, double times[RESTLESS_SAMPLES])
 {
     double e = normal(r);
     for (int k = 0; k < RESTLESS_SAMPLES; k++) {
         e = 0.3 * e + sqrt(1 - 0.09) * normal(r);
         double outlier = uniform(r) < 0.03 ? 0.3 : 0;
-        times[k] = exp(level + r->world.sample * e + outlier);
+        times[k] = exp(level + sd * e + outlier);
     }
 }
 
@@ -75,7 +85,8 @@ static void visit(struct restless *r, int point, int round, double level, double
                   struct restless_run *run)
 {
     double own = process + r->world.visit * normal(r);
-    fill(r, own + share_of(point) * level, run->times[point][round]);
+    double sd = has_few(&r->world, point) ? r->world.few_sample : r->world.sample;
+    fill(r, sd, own + share_of(point) * level, run->times[point][round]);
     run->median[point][round] = median_of(run->times[point][round]);
     for (int k = 0; k < COMPARE_LEVELS; k++) {
         bool moves = level_name[level_of(point)] == (enum compare_level)k;

@@ -24,6 +24,8 @@ struct restless_world {
     double visit;      /* sd between visits of a process */
     double sample;     /* sd of a sample */
     bool no_levels;    /* nothing is measured beside the visits */
+    int few;           /* samples of every fourth point, which scatter by ...; 0: as the others */
+    double few_sample; /* ... this sd */
 };
 
 struct restless_run {
@@ -40,6 +42,7 @@ struct restless {
     bool is_slow[3];
 };
 
+int restless_samples(const struct restless_world *world, int point);
 void restless_start(struct restless *r, const struct restless_world *world, uint64_t seed);
 /* Every third point, from `first` on, takes (1 + slower) times as long. */
 void restless_run(struct restless *r, double slower, int first, struct restless_run *run);

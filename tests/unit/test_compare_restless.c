@@ -32,7 +32,7 @@ struct lab {
     struct compare_past past[RESTLESS_POINTS][VISITS];
     struct compare_point points[RESTLESS_POINTS];
     struct comparison out[RESTLESS_POINTS];
-    int rounds;
+    const struct restless_world *world;
     int count[2][VERDICT_COUNT]; /* of points that stayed the same, and of slowed ones */
 };
 
@@ -46,7 +46,7 @@ static int trials(int usual)
 
 static void begin(const struct restless_world *world, bool paired)
 {
-    lab.rounds = world->rounds;
+    lab.world = world;
     for (int p = 0; p < RESTLESS_POINTS; p++)
         lab.points[p] = (struct compare_point){.paired = paired};
 }
@@ -57,10 +57,10 @@ static void set_side(bool is_head, const int *runs, int count)
         struct compare_visit *visits = lab.visits[is_head][p];
         int n = 0;
         for (int k = 0; k < count; k++)
-            for (int round = 0; round < lab.rounds; round++, n++) {
+            for (int round = 0; round < lab.world->rounds; round++, n++) {
                 struct restless_run *run = &lab.runs[runs[k]];
                 visits[n] = (struct compare_visit){.times = run->times[p][round],
-                                                   .count = RESTLESS_SAMPLES,
+                                                   .count = restless_samples(lab.world, p),
                                                    .run = k,
                                                    .round = round};
                 memcpy(visits[n].slow, run->slow[p][round], sizeof(visits[n].slow));
@@ -79,7 +79,7 @@ static void set_history(const int *program, int count, int left_out)
     for (int p = 0; p < RESTLESS_POINTS; p++) {
         int n = 0;
         for (int k = 0; k < count; k++)
-            for (int round = 0; k != left_out && round < lab.rounds; round++, n++) {
+            for (int round = 0; k != left_out && round < lab.world->rounds; round++, n++) {
                 struct compare_past *past = &lab.past[p][n];
                 *past = (struct compare_past){
                     .program = program[k], .run = k, .median = lab.runs[k].median[p][round]};
@@ -304,6 +304,14 @@ TEST(in_turns_5_percent_is_found_and_nothing_else)
     five.rounds = 5;
     turns(&five, 0.05, trials(60));
     end("5 % in turns, five rounds, restless and noisy", true);
+    struct restless_world uneven = restless;
+    uneven.few = 5;
+    uneven.few_sample = 0.05;
+    turns(&uneven, 0.05, trials(60));
+    end("5 % in turns, points of few samples that scatter", true);
+    turns(&uneven, 0, trials(120));
+    end("itself in turns, points of few samples that scatter", false);
+    assert_true(share(false, VERDICT_REGRESSED) <= 0.1);
     turns(&restless, 0, trials(120));
     end("itself in turns, restless", false);
     assert_true(share(false, VERDICT_REGRESSED) <= 0.1);
