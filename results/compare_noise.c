@@ -166,13 +166,17 @@ static enum status past_read(struct compare_past_values *past, const struct comp
     return STATUS_OK;
 }
 
-static enum status measure_pairs(struct compare_known *known)
+/* With what pairs have beside the error of their samples; until the points have shown it together,
+ * that is the allowance. */
+static void measure_pairs(struct compare_known *known, double between)
 {
-    int count = known->pairs.count;
-    known->effect = compare_pairs_shift(&known->pairs);
-    known->share = sqrt(2.0 / count);
-    add_evidence(known, 0.5 * squares(known->pairs.shift, count), count - 1, COMPARE_FROM_VISITS);
-    return STATUS_OK;
+    struct compare_weighed weighed = compare_pairs_weigh(&known->pairs, between);
+    known->effect = weighed.shift;
+    known->expected = weighed.expected;
+    known->variance = weighed.variance;
+    known->df = known->pairs.count - 1;
+    known->sources = known->pairs.count > 1 ? COMPARE_FROM_VISITS : 0;
+    known->share = sqrt(2.0 / known->pairs.count);
 }
 
 static void widen(double *low, double *high, double from, double to)
@@ -244,14 +248,14 @@ static enum status known_fill(struct compare_known *known, const struct compare_
     compare_side_settle(&known->head, k);
     TRY(compare_pairs(point, &known->pairs, err));
     TRY(past_read(&known->past, point, k, err));
-    return known->pairs.count ? measure_pairs(known) : measure_sides(known, err);
+    return known->pairs.count ? STATUS_OK : measure_sides(known, err);
 }
 
 enum status compare_known_make(struct compare_known *known, const struct compare_point *point,
                                struct error *err)
 {
     struct compare_matched matched;
-    *known = (struct compare_known){.judged = true, .history = NAN, .range = NAN};
+    *known = (struct compare_known){.judged = true, .expected = 1, .history = NAN, .range = NAN};
     TRY(compare_match(point, &matched, err));
     known->placed = matched.known;
     known->base_met = matched.base_met;
@@ -265,12 +269,11 @@ enum status compare_known_make(struct compare_known *known, const struct compare
 
 /* ---- all points ---- */
 
-/* What a point's variance is measured by: in turns by what its samples alone would let it scatter,
- * and what all points have in common beyond that. So points of many samples and of few lend each
- * other what they know. */
-static double expected(const struct compare_known *known, double between)
+static void weigh_all(struct compare_known *known, int count, double between)
 {
-    return known->pairs.count ? between + known->pairs.within : 1;
+    for (int k = 0; k < count; k++)
+        if (known[k].judged && known[k].pairs.count)
+            measure_pairs(&known[k], between);
 }
 
 struct prior {
@@ -281,19 +284,20 @@ struct prior {
 /* Moments of the logarithms of variances (Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004): what they
  * scatter beyond what their degrees of freedom leave, by more than its standard error, is how
  * little points are alike. */
-static struct prior fit(const struct compare_known *known, int count, double between)
+static struct prior fit(struct compare_known *known, int count, double between)
 {
     struct prior prior = {.between = between};
     double mean = 0, chance = 0;
     int used = 0;
+    weigh_all(known, count, between);
     for (int pass = 0; pass < 2; pass++) {
         for (int k = 0; k < count; k++) {
             if (!known[k].judged || !(known[k].df > 0))
                 continue;
             double half = 0.5 * known[k].df;
             double floor = known[k].pairs.count ? PAIR_FLOOR : VARIANCE_FLOOR;
-            double e = log(fmax(known[k].variance, floor) / expected(&known[k], between)) -
-                       digamma(half) + log(half);
+            double e =
+                log(fmax(known[k].variance, floor) / known[k].expected) - digamma(half) + log(half);
             if (pass == 0) {
                 mean += e;
                 used++;
@@ -311,19 +315,19 @@ static struct prior fit(const struct compare_known *known, int count, double bet
     return prior;
 }
 
-/* What points have in common is what makes them most alike (a trend of the prior, as in limma). */
-static void fit_prior(const struct compare_known *known, int count, bool paired,
-                      struct compare_machine_noise *machine)
+/* In turns a variance is a multiple of what is expected of the point by the error of its samples
+ * and what all points have in common; that is what makes them most alike (a trend of the prior, as
+ * in limma). So points of many samples and of few lend each other what they know. */
+static struct prior fit_pairs(struct compare_known *known, int count)
 {
     struct prior best = fit(known, count, BETWEEN_MAX);
-    for (double between = BETWEEN_MAX; paired && between >= PAIR_FLOOR; between /= BETWEEN_STEP) {
+    for (double between = BETWEEN_MAX; between >= PAIR_FLOOR; between /= BETWEEN_STEP) {
         struct prior prior = fit(known, count, between);
         if (prior.excess < best.excess)
             best = prior;
     }
-    machine->variance = best.variance;
-    machine->between = best.between;
-    machine->df = best.df;
+    weigh_all(known, count, best.between);
+    return best;
 }
 
 /* Runs that differ show it in all points: the effects scatter around what they have in common.
@@ -390,12 +394,23 @@ static double level_noise(const struct compare_known *known, int count, int leve
     return used ? MEDIAN_TO_SD * stats_median(scratch, used) / sqrt(2) : 0;
 }
 
-enum status compare_pool(const struct compare_known *known, int count,
-                         const struct compare_rules *rules, struct compare_machine_noise *machine,
-                         struct error *err)
+static void pool(struct compare_known *known, int count, bool paired,
+                 struct compare_machine_noise *machine)
+{
+    if (!machine->pooled)
+        return;
+    struct prior prior = paired ? fit_pairs(known, count) : fit(known, count, 0);
+    machine->variance = prior.variance;
+    machine->df = prior.df;
+}
+
+enum status compare_pool(struct compare_known *known, int count, const struct compare_rules *rules,
+                         struct compare_machine_noise *machine, struct error *err)
 {
     size_t room = 4 * (size_t)count + 4;
     int shown = 0, pairs = 0;
+    double allowed = rules->allowance * rules->allowance;
+    weigh_all(known, count, allowed);
     for (int k = 0; k < count; k++)
         if (known[k].judged) {
             room += (size_t)(known[k].base.visits + known[k].head.visits);
@@ -405,12 +420,10 @@ enum status compare_pool(const struct compare_known *known, int count,
     double *scratch = calloc(room, sizeof(*scratch));
     if (!scratch)
         return FAIL_NO_MEMORY(err);
-    *machine = (struct compare_machine_noise){.variance = rules->allowance * rules->allowance,
-                                              .df = ALLOWANCE_DF,
-                                              .pooled = shown >= POINTS_MIN};
+    *machine = (struct compare_machine_noise){
+        .variance = allowed, .df = ALLOWANCE_DF, .pooled = shown >= POINTS_MIN};
     machine->scatter = effect_scatter(known, count, scratch);
-    if (machine->pooled)
-        fit_prior(known, count, pairs > 0, machine);
+    pool(known, count, pairs > 0, machine);
     machine->swing = known_swing(known, count, scratch);
     for (int level = 0; level < COMPARE_LEVELS; level++)
         machine->level[level] = level_noise(known, count, level, scratch);
@@ -428,7 +441,7 @@ static double allowance_df(double allowed, const struct compare_known *known)
 double compare_prior(const struct compare_known *known, const struct compare_machine_noise *machine)
 {
     double floor = known->pairs.count ? PAIR_FLOOR : VARIANCE_FLOOR;
-    double scale = machine->pooled ? expected(known, machine->between) : 1;
+    double scale = machine->pooled ? known->expected : 1;
     return fmax(machine->variance * scale, floor);
 }
 

@@ -39,6 +39,7 @@ struct compare_known {
     int program_runs;
     double effect, share; /* logarithm; its error is share times the noise of a process */
     double variance, df;  /* of a process, by this point alone; df 0: it shows nothing */
+    double expected;      /* variance of a process; 1 but for pairs */
     double between;       /* degrees of freedom that come from between runs */
     double history;       /* sd between runs, NAN: too few earlier ones */
     double range;         /* largest distance of visits of a side, or of runs of BASE's program;
@@ -48,8 +49,7 @@ struct compare_known {
 
 /* What all points show together. */
 struct compare_machine_noise {
-    double variance, df; /* of the prior; in turns a multiple of what is expected of a point */
-    double between;      /* in turns: variance that the fewness of samples does not explain */
+    double variance, df; /* of the prior, in multiples of what is expected of a point */
     double scatter;      /* sd of a process by the effects around their common shift; NAN: few */
     double swing;        /* largest move that is known of the machine */
     bool pooled;         /* from enough points; else the rule's allowance */
@@ -60,9 +60,9 @@ enum status compare_known_make(struct compare_known *known, const struct compare
                                struct error *err);
 void compare_known_release(struct compare_known *known);
 
-enum status compare_pool(const struct compare_known *known, int count,
-                         const struct compare_rules *rules, struct compare_machine_noise *machine,
-                         struct error *err);
+/* Pairs are weighed here, once it is known what they have in common. */
+enum status compare_pool(struct compare_known *known, int count, const struct compare_rules *rules,
+                         struct compare_machine_noise *machine, struct error *err);
 /* Variance that the other points let expect of this one. */
 double compare_prior(const struct compare_known *known,
                      const struct compare_machine_noise *machine);

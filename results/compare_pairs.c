@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers/rank.h"
 #include "base/numbers/series.h"
 #include "base/numbers/stats.h"
 
@@ -50,8 +49,9 @@ static void add_pair(const struct compare_visit *base, const struct compare_visi
     double effective = series_effective(order, count, median);
     double error = stats_median_error(sorted, count, effective);
     double variance = count < FEW ? variance_of_few(sorted, count) : error * error;
+    pairs->own[pairs->count] = 0.5 * variance; /* a difference has the variance of both sides */
+    pairs->within += pairs->own[pairs->count];
     pairs->shift[pairs->count++] = median;
-    pairs->within += 0.5 * variance; /* a difference has the variance of both sides */
     if (above + below) {
         sums[0] += effective * (above - below) / (above + below);
         sums[1] += effective;
@@ -90,15 +90,18 @@ enum status compare_pairs(const struct compare_point *point, struct compare_pair
     return STATUS_OK;
 }
 
-double compare_pairs_shift(const struct compare_pairs *pairs)
+struct compare_weighed compare_pairs_weigh(const struct compare_pairs *pairs, double between)
 {
-    double half[2][COMPARE_PAIRS_MAX];
+    double weights = 0, sum = 0, squares = 0;
     for (int k = 0; k < pairs->count; k++) {
-        half[1][k] = 0.5 * pairs->shift[k];
-        half[0][k] = -half[1][k];
+        weights += 1 / (between + pairs->own[k]);
+        sum += pairs->shift[k] / (between + pairs->own[k]);
     }
-    stats_sort(half[0], pairs->count);
-    stats_sort(half[1], pairs->count);
-    /* Differences of d/2 and -d/2 are the means of two. */
-    return shift_estimate(half[0], pairs->count, half[1], pairs->count);
+    double mean = sum / weights;
+    for (int k = 0; k < pairs->count; k++)
+        squares += (pairs->shift[k] - mean) * (pairs->shift[k] - mean) / (between + pairs->own[k]);
+    double expected = pairs->count / weights;
+    double found = pairs->count > 1 ? 0.5 * squares / (pairs->count - 1) : 0;
+    return (struct compare_weighed){
+        .shift = mean, .expected = expected, .variance = found * expected};
 }
