@@ -203,6 +203,7 @@ TEST(without_two_good_ones_the_point_is_invalid)
     assert_int_equal(visits_apart(m.visits, 2), 0);
     join(&m); /* the third is good: now there are two */
     assert_true(m.out.valid);
+    arena_release(&m.arena);
     make(&m, (double[]){0.001, 0.010, 0.001}, 0.01);
     m.visits[0].reason = m.visits[2].reason = "throttled: much";
     join(&m);
@@ -280,6 +281,7 @@ TEST(a_visit_in_another_placement_is_set_apart)
     assert_non_null(strstr(m.visits[1].reason, "set apart: the machine's CPUs lay farther apart"));
     assert_non_null(strstr(m.visits[1].reason, "3.2 times"));
     assert_int_equal(visits_good(m.visits, VISITS, &near_by), 2);
+    arena_release(&m.arena);
     make(&m, (double[]){0.001, 0.0025, 0.001}, 0.01);
     set_placement(&m.visits[0], 0.09e-6, 117e9); /* two are displaced, and one alone is usual */
     set_placement(&m.visits[1], 0.64e-6, 232e9);
