@@ -393,7 +393,7 @@ $(B)/plugins/collective/nccl.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard collecti
 SMPI_HELPERS = $(firstword $(wildcard /usr/include/smpi/smpi_helpers.h /usr/local/include/smpi/smpi_helpers.h))
 SMPI_SRC := $(filter-out collective/group.c,$(wildcard collective/*.c)) $(wildcard collective/algorithms/*.c collective/backends/*.c collective/simulate/*.c) $(filter-out %/wait_outside.c %/plugin.c,$(wildcard collective/plugins/mpi/*.c)) \
     $(addprefix base/,arena.c error.c clean.c memory.c numbers/random.c numbers/stats.c numbers/distribution.c system/clock.c \
-      system/file.c system/hash.c system/library.c system/plugin_files.c system/plugin_open.c) engine/graph/tensor.c
+      system/file.c system/hash.c system/library.c system/plugin_files.c system/plugin_open.c) engine/graph/tensor.c engine/run/comm.c
 $(B)/simulated/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (simulated)"
 	@$(COMPILE) -DMPI_NAME='"simulated"' -include $(SMPI_HELPERS) -isystem $(dir $(SMPI_HELPERS)) -fPIC -c -o $@ $<

@@ -10,18 +10,6 @@
 /* What ranks compare: the hash of a text, and how long it is. */
 enum { SAID = 2 };
 
-enum status comm_once(struct comm *comm, const struct comm_call *call, const void *from, void *to,
-                      struct error *err)
-{
-    struct comm_plan *plan;
-    TRY(comm->prepare(comm, call, &plan, err));
-    enum status status = comm->start(comm, plan, from, to, err);
-    if (status == STATUS_OK)
-        status = comm->wait(comm, plan, err);
-    comm->release(comm, plan);
-    return status;
-}
-
 /* all: SAID numbers of each rank, one after another; own ones are in their place. */
 static enum status gather(struct comm *comm, int64_t *counts, int64_t *all, struct error *err)
 {

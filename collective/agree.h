@@ -10,8 +10,4 @@
  * than rank 0: with the first line in which they differ on that rank. `what` names the texts. */
 enum status ranks_agree(struct comm *comm, const char *what, const char *text, struct error *err);
 
-/* One operation from beginning to end. */
-enum status comm_once(struct comm *comm, const struct comm_call *call, const void *from, void *to,
-                      struct error *err);
-
 #endif

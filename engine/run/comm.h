@@ -83,4 +83,8 @@ struct comm {
     void (*record)(const struct comm *comm, const struct comm_plan *plan, struct comm_record *out);
 };
 
+/* One operation from beginning to end. */
+enum status comm_once(struct comm *comm, const struct comm_call *call, const void *from, void *to,
+                      struct error *err);
+
 #endif

@@ -114,18 +114,6 @@ void shard_take(const struct shard *s, struct exe *exe, const void *whole)
         take(s, rank_of(exe), 0, shape_count(&s->whole.shape), whole, part);
 }
 
-static enum status send(struct comm *comm, const struct comm_call *call, const void *from, void *to,
-                        struct error *err)
-{
-    struct comm_plan *plan;
-    TRY(comm->prepare(comm, call, &plan, err));
-    enum status status = comm->start(comm, plan, from, to, err);
-    if (status == STATUS_OK)
-        status = comm->wait(comm, plan, err);
-    comm->release(comm, plan);
-    return status;
-}
-
 enum status shard_gather(const struct shard *s, struct exe *exe, void *whole, struct error *err)
 {
     struct comm *comm = exe_options(exe)->comm;
@@ -143,7 +131,7 @@ enum status shard_gather(const struct shard *s, struct exe *exe, void *whole, st
     for (int from = 0; counts && from < comm->ranks; from++)
         counts[from * comm->ranks] = each; /* to rank 0 alone */
     if (status == STATUS_OK)
-        status = send(comm, &call, part, parts, err);
+        status = comm_once(comm, &call, part, parts, err);
     for (int rank = 0; status == STATUS_OK && whole && rank < comm->ranks; rank++)
         give(s, rank, parts + bytes * (size_t)rank, whole);
     free(parts);
