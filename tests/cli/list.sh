@@ -57,17 +57,6 @@ check "list does not" test "$(opens list)" = 0
 check "graph does not" test "$(opens graph ncf)" = 0
 check "a model that is refused opens none" test "$(opens infer README.md)$(opens import README.md)" = 00
 
-# ---- plug-ins are opened for what counts their kernels, and for nothing else ----
-mkdir "$tap_dir/plugins"
-echo "no library" >"$tap_dir/plugins/odd.so"
-opens() { # COMMAND... : how often the loader was asked for that file
-    RIDGE_PLUGIN_PATH=$tap_dir/plugins LD_DEBUG=files "$RIDGE" "$@" 2>&1 | grep -c 'odd\.so.*dynamically loaded'
-}
-check "list kernels opens plug-ins" test "$(opens list kernels)" = 1
-check "list does not" test "$(opens list)" = 0
-check "graph does not" test "$(opens graph ncf)" = 0
-check "a model that is refused opens none" test "$(opens infer README.md)$(opens import README.md)" = 00
-
 # ---- runs of a database ----
 . tests/lib/made_runs.sh
 db=$tap_dir/made.db
