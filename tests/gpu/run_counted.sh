@@ -5,30 +5,10 @@
 # sizes the ceilings' kernels, and the library that stands in for CUPTI (tests/cupti_fake/). What is
 # right is what this tells, not what is fast.
 . tests/lib/tap.sh
-build=${RIDGE_BUILD:-build/release}
-for file in gpu/host/plugins/cuda.so cupti_fake/fake.so; do
-    if [ ! -f "$build/tests/$file" ]; then
-        echo "skipped: tests/$file is not built here"
-        exit 77
-    fi
-done
-export RIDGE_PLUGIN_PATH="$build/tests/gpu/host/plugins:$build/plugins"
-export RIDGE_CUPTI="$PWD/$build/tests/cupti_fake/fake.so" RIDGE_LIBCUDA="$PWD/$build/tests/cupti_fake/fake.so"
-export RIDGE_NVML="$RIDGE_CUPTI"
-export RIDGE_HOST_UNITS=1 RIDGE_HOST_CACHE=300000 RIDGE_HOST_GPUS=1
-export RIDGE_HOST_WATCH=0 # races.sh
+. tests/lib/counted_gpu.sh
+export RIDGE_HOST_UNITS=1 RIDGE_HOST_CACHE=300000
 export RIDGE_HOST_DRY=roofs # what they do is looked at by tests/unit/test_device_ceilings.c
 db=$tap_dir/gpu.db
-# 4: the machine was disturbed, which is the machine's fault.
-ran() {
-    [ "$code" = 0 ] || [ "$code" = 4 ]
-    tap_result $? "$tap_what: exit code 0 or 4"
-}
-asks() { # what, expression of SQL that is 1
-    run sqlite3 "$db" "SELECT $2"
-    grep -qx 1 "$output"
-    tap_result $? "$1"
-}
 
 runs ridge peaks --device cuda --quick --json
 holds 'map(.name) | index("fma f32") and index("wgmma bf16") and index("read DRAM") and index("launch graph")'
