@@ -12,8 +12,8 @@
 #include "tests/lib/unit/graphs.h"
 #include "workloads/onnx/onnx.h"
 
-static struct graph *import_with(struct builder *b, const struct onnx_import_options *options,
-                                 struct error *err)
+static struct graph *import_built(struct builder *b, const struct onnx_import_options *options,
+                                  struct error *err)
 {
     struct graph *g = NULL;
     build_end(b);
@@ -23,25 +23,30 @@ static struct graph *import_with(struct builder *b, const struct onnx_import_opt
     return g;
 }
 
-static struct graph *import(struct builder *b)
+static struct graph *import_with(const char *text, const struct onnx_import_options *options,
+                                 struct error *err)
+{
+    struct builder b = {0};
+    build_file(&b, text);
+    return import_built(&b, options, err);
+}
+
+static struct graph *import(const char *text)
 {
     struct error err;
-    struct graph *g = import_with(b, NULL, &err);
+    struct graph *g = import_with(text, NULL, &err);
     if (!g)
-        print_error("%s\n", err.message);
-    assert_non_null(g);
+        fail_msg("%s", err.message);
     return g;
 }
 
 /* The import must fail, saying this. */
-static void refused(struct builder *b, const char *message)
+static void refused(const char *text, const char *message)
 {
     struct error err;
-    struct graph *g = import_with(b, NULL, &err);
-    assert_null(g);
-    if (!strstr(err.message, message))
-        print_error("\"%s\" should say \"%s\"\n", err.message, message);
-    assert_non_null(strstr(err.message, message));
+    struct graph *g = import_with(text, NULL, &err);
+    if (g || !strstr(err.message, message))
+        fail_msg("\"%s\" should say \"%s\"", err.message, message);
 }
 
 /* Runs the graph on 1, 2, 3 ... and compares output k. */
@@ -69,27 +74,13 @@ static void gives(const struct graph *g, int k, int count, const double *want)
 
 TEST(shape_chains_vanish)
 {
-    struct builder b = {0};
-    build_model(&b, 17);
-    build_input(&b, "x", 1, "N,2,3");
-    build_i64(&b, "zero", "", 0);
-    build_i64(&b, "axis", "1", 0);
-    build_i64(&b, "rest", "1", -1);
-    build_node(&b, "Shape", "x", "s");
-    build_close(&b);
-    build_node(&b, "Gather", "s zero", "n");
-    build_close(&b);
-    build_node(&b, "Unsqueeze", "n axis", "n1");
-    build_close(&b);
-    build_node(&b, "Concat", "n1 rest", "to");
-    build_attr_int(&b, "axis", 0);
-    build_close(&b);
-    build_node(&b, "Reshape", "x to", "y");
-    build_close(&b);
-    build_output(&b, "y", 1, "N,6");
     struct error err;
     struct onnx_import_options options = {.batch = 5};
-    struct graph *g = import_with(&b, &options, &err);
+    struct graph *g = import_with("in x f32[N,2,3]; const zero i64[]=0; const axis i64[1]=0;"
+                                  "const rest i64[1]=-1; s = Shape(x); n = Gather(s zero);"
+                                  "n1 = Unsqueeze(n axis); to = Concat(n1 rest) axis=0;"
+                                  "y = Reshape(x to); out y f32[N,6]",
+                                  &options, &err);
     assert_non_null(g);
     assert_int_equal(g->node_count, 1);
     struct shape want = shape_of(5, 6);
@@ -103,29 +94,12 @@ TEST(shape_chains_vanish)
 /* y = 8 x after three doublings, and the doubled values on the way. */
 TEST(loops_are_unrolled)
 {
-    static const uint8_t yes = 1;
     static const double y[2] = {8, 16}, all[6] = {2, 4, 4, 8, 8, 16};
-    struct builder b = {0};
-    build_model(&b, 17);
-    build_input(&b, "x", 1, "2");
-    build_i64(&b, "trips", "", 3);
-    build_tensor(&b, "go", 9, "", &yes, 1);
-    build_node(&b, "Loop", "trips go x", "y all");
-    build_attr_graph(&b, "body");
-    build_node(&b, "Add", "v v", "w");
-    build_close(&b);
-    build_input(&b, "i", 7, "");
-    build_input(&b, "c", 9, "");
-    build_input(&b, "v", 1, "2");
-    build_output(&b, "c", 9, "");
-    build_output(&b, "w", 1, "2");
-    build_output(&b, "w", 1, "2");
-    build_close(&b);
-    build_close(&b);
-    build_close(&b);
-    build_output(&b, "y", 1, "2");
-    build_output(&b, "all", 1, "3,2");
-    struct graph *g = import(&b);
+    struct graph *g = import("in x f32[2]; const trips i64[]=3; const go bool[]=1;"
+                             "y all = Loop(trips go x) body={"
+                             "    in i i64[]; in c bool[]; in v f32[2]; w = Add(v v);"
+                             "    out c bool[]; out w f32[2]; out w f32[2]};"
+                             "out y f32[2]; out all f32[3,2]");
     assert_int_equal(count_ops(g, "Add"), 3);
     gives(g, 0, 2, y);
     gives(g, 1, 6, all);
@@ -133,113 +107,60 @@ TEST(loops_are_unrolled)
 }
 
 /* v doubles while its sum is below the limit, which only the run can tell; at most five times. */
-static void build_while(struct builder *b, float limit, bool collects)
-{
-    build_model(b, 17);
-    build_input(b, "x", 1, "2");
-    build_i64(b, "trips", "", 5);
-    build_tensor(b, "limit", 1, "", &limit, sizeof(limit));
-    build_node(b, "ReduceSum", "x", "sum");
-    build_attr_int(b, "keepdims", 0);
-    build_close(b);
-    build_node(b, "Less", "sum limit", "go");
-    build_close(b);
-    build_node(b, "Loop", "trips go x", collects ? "y all" : "y");
-    build_attr_graph(b, "body");
-    build_node(b, "Add", "v v", "w");
-    build_close(b);
-    build_node(b, "ReduceSum", "w", "total");
-    build_attr_int(b, "keepdims", 0);
-    build_close(b);
-    build_node(b, "Less", "total limit", "more");
-    build_close(b);
-    build_input(b, "i", 7, "");
-    build_input(b, "c", 9, "");
-    build_input(b, "v", 1, "2");
-    build_output(b, "more", 9, "");
-    build_output(b, "w", 1, "2");
-    if (collects)
-        build_output(b, "w", 1, "2");
-    build_close(b);
-    build_close(b);
-    build_close(b);
-    build_output(b, "y", 1, "2");
-}
+#define WHILE(limit, outputs, collected)                                                           \
+    "in x f32[2]; const trips i64[]=5; const limit f32[]=" limit ";"                               \
+    "sum = ReduceSum(x) keepdims=0; go = Less(sum limit);" outputs " = Loop(trips go x) body={"    \
+    "    in i i64[]; in c bool[]; in v f32[2]; w = Add(v v);"                                      \
+    "    total = ReduceSum(w) keepdims=0; more = Less(total limit);"                               \
+    "    out more bool[]; out w f32[2]" collected "}; out y f32[2]"
 
 TEST(loops_end_where_only_the_run_can_tell)
 {
     static const struct {
-        float limit;
+        const char *graph;
         double y[2];
-    } cases[] = {{1, {1, 2}}, {4, {2, 4}}, {10, {4, 8}}, {1000, {32, 64}}};
+    } cases[] = {{WHILE("1", "y", ""), {1, 2}},
+                 {WHILE("4", "y", ""), {2, 4}},
+                 {WHILE("10", "y", ""), {4, 8}},
+                 {WHILE("1000", "y", ""), {32, 64}}};
     for (int k = 0; k < ARRAY_COUNT(cases); k++) {
-        struct builder b = {0};
-        build_while(&b, cases[k].limit, false);
-        struct graph *g = import(&b);
+        struct graph *g = import(cases[k].graph);
         gives(g, 0, 2, cases[k].y);
         graph_free(g);
     }
-    struct builder b = {0};
-    build_while(&b, 10, true);
-    refused(&b, "only at run time, and there are scan outputs");
+    refused(WHILE("10", "y all", "; out w f32[2]"), "only at run time, and there are scan outputs");
 }
 
-static void build_if(struct builder *b, const char *condition)
-{
-    static const float three = 3;
-    build_node(b, "If", condition, "y");
-    build_attr_graph(b, "then_branch");
-    build_node(b, "Add", "x x", "t");
-    build_close(b);
-    build_output(b, "t", 1, "2");
-    build_close(b);
-    build_close(b);
-    build_attr_graph(b, "else_branch");
-    build_tensor(b, "k", 1, "", &three, 4);
-    build_node(b, "Mul", "x k", "e");
-    build_close(b);
-    build_output(b, "e", 1, "2");
-    build_close(b);
-    build_close(b);
-    build_close(b);
-    build_output(b, "y", 1, "2");
-}
+/* Twice x if c, else three times. */
+#define BRANCHES                                                                                   \
+    "y = If(c) then_branch={t = Add(x x); out t f32[2]}"                                           \
+    "          else_branch={const k f32[]=3; e = Mul(x k); out e f32[2]}; out y f32[2]"
 
-TEST(known_branches_are_inlined)
+TEST(branches_are_inlined_where_they_are_known_and_else_both_computed)
 {
-    static const uint8_t yes = 1, no = 0;
-    static const double twice[2] = {2, 4}, thrice[2] = {3, 6};
-    for (int k = 0; k < 2; k++) {
-        struct builder b = {0};
-        build_model(&b, 17);
-        build_input(&b, "x", 1, "2");
-        build_tensor(&b, "c", 9, "", k ? &yes : &no, 1);
-        build_if(&b, "c");
-        struct graph *g = import(&b);
-        assert_int_equal(g->node_count, 1);
-        gives(g, 0, 2, k ? twice : thrice);
-        graph_free(g);
-    }
-}
-
-TEST(unknown_branches_are_both_computed)
-{
-    static const double twice[2] = {2, 4}, thrice[2] = {3, 6};
-    for (int k = 0; k < 2; k++) {
-        float limit = k ? 2.5f : 3.5f; /* the sum is 3 */
-        struct builder b = {0};
-        build_model(&b, 17);
-        build_input(&b, "x", 1, "2");
-        build_tensor(&b, "limit", 1, "", &limit, 4);
-        build_node(&b, "ReduceSum", "x", "s");
-        build_attr_int(&b, "keepdims", 0);
-        build_close(&b);
-        build_node(&b, "Greater", "s limit", "c");
-        build_close(&b);
-        build_if(&b, "c");
-        struct graph *g = import(&b);
-        assert_int_equal(count_ops(g, "Where"), 1);
-        gives(g, 0, 2, k ? twice : thrice);
+    static const struct {
+        const char *graph;
+        int nodes, choices;
+        double y[2];
+    } cases[] = {
+        {"in x f32[2]; const c bool[]=1;" BRANCHES, 1, 0, {2, 4}},
+        {"in x f32[2]; const c bool[]=0;" BRANCHES, 1, 0, {3, 6}},
+        {"in x f32[2]; const limit f32[]=2.5; s = ReduceSum(x) keepdims=0;"
+         "c = Greater(s limit);" BRANCHES,
+         5,
+         1,
+         {2, 4}},
+        {"in x f32[2]; const limit f32[]=3.5; s = ReduceSum(x) keepdims=0;"
+         "c = Greater(s limit);" BRANCHES,
+         5,
+         1,
+         {3, 6}},
+    };
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
+        struct graph *g = import(cases[k].graph);
+        assert_int_equal(g->node_count, cases[k].nodes);
+        assert_int_equal(count_ops(g, "Where"), cases[k].choices);
+        gives(g, 0, 2, cases[k].y);
         graph_free(g);
     }
 }
@@ -250,14 +171,8 @@ TEST(functions_are_inlined)
     static const double want[2] = {10, 20};
     struct builder b = {0};
     build_model(&b, 17);
-    build_input(&b, "x", 1, "2");
-    for (int k = 0; k < 2; k++) {
-        build_node(&b, "Scale", k ? "m" : "x", k ? "y" : "m");
-        build_text(&b, 7, "own");
-        build_attr_float(&b, "alpha", k ? 5 : 2);
-        build_close(&b);
-    }
-    build_output(&b, "y", 1, "2");
+    build_graph(&b, "in x f32[2]; m = own.Scale(x) alpha=2.0; y = own.Scale(m) alpha=5.0;"
+                    "out y f32[2]");
     build_close(&b);
     build_open(&b, 25);
     build_text(&b, 1, "Scale");
@@ -276,7 +191,9 @@ TEST(functions_are_inlined)
     build_text(&b, 2, "out");
     build_text(&b, 4, "Mul");
     build_close(&b);
-    struct graph *g = import(&b);
+    struct error err;
+    struct graph *g = import_built(&b, NULL, &err);
+    assert_non_null(g);
     assert_int_equal(g->node_count, 2);
     gives(g, 0, 2, want);
     graph_free(g);
@@ -284,25 +201,10 @@ TEST(functions_are_inlined)
 
 /* ---- sizes known at run time ---- */
 
-static void build_non_zero(struct builder *b)
-{
-    build_model(b, 17);
-    build_input(b, "x", 1, "2,3");
-    build_node(b, "NonZero", "x", "nz");
-    build_close(b);
-}
-
 TEST(counts_follow)
 {
-    struct builder b = {0};
-    build_non_zero(&b);
-    build_node(&b, "Transpose", "nz", "rows");
-    build_close(&b);
-    build_node(&b, "GatherND", "x rows", "y");
-    build_close(&b);
-    build_output(&b, "rows", 7, "n,2");
-    build_output(&b, "y", 1, "n");
-    struct graph *g = import(&b);
+    struct graph *g = import("in x f32[2,3]; nz = NonZero(x); rows = Transpose(nz);"
+                             "y = GatherND(x rows); out rows i64[n,2]; out y f32[n]");
     const struct value *rows = &g->values[g->outputs[0]], *y = &g->values[g->outputs[1]];
     assert_int_not_equal(rows->count, NONE);
     assert_int_equal(rows->count_axis, 0);
@@ -313,98 +215,59 @@ TEST(counts_follow)
 
 TEST(padding_is_not_computed_with)
 {
-    struct builder b = {0};
-    build_non_zero(&b);
-    build_node(&b, "ReduceSum", "nz", "y");
-    build_close(&b);
-    build_output(&b, "y", 7, "1,1");
-    refused(&b, "known only at run time");
+    refused("in x f32[2,3]; nz = NonZero(x); y = ReduceSum(nz); out y i64[1,1]",
+            "known only at run time");
 }
 
 /* ---- what is missing is said ---- */
 
 TEST(messages_help)
 {
-    struct builder b = {0};
-    build_model(&b, 17);
-    build_input(&b, "x", 1, "2");
-    build_node(&b, "Sigmod", "x", "y");
-    build_text(&b, 3, "activation");
-    build_close(&b);
-    build_output(&b, "y", 1, "2");
     struct error err;
-    assert_null(import_with(&b, NULL, &err));
+    assert_null(import_with("in x f32[2]; y = Sigmod(x) \"activation\"; out y f32[2]", NULL, &err));
     assert_int_equal(err.code, STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "test.onnx"));
     assert_non_null(strstr(err.message, "activation"));
     assert_non_null(strstr(err.message, "Sigmod"));
     assert_non_null(strstr(err.message, "Sigmoid"));
+    refused("in x f32[2]; y = Relu(x) leak=1; out y f32[2]", "attribute \"leak\" of Relu");
+    refused("in x f32[2,T]; y = Relu(x); out y f32[2,T]", "dimension 1 (\"T\")");
+    refused("in x f32[2,3]; in s i64[1]; y = Reshape(x s); out y f32[6]",
+            "\"s\" is known only at run time");
 
-    build_model(&b, 17);
-    build_input(&b, "x", 1, "2");
-    build_node(&b, "Relu", "x", "y");
-    build_attr_int(&b, "leak", 1);
-    build_close(&b);
-    build_output(&b, "y", 1, "2");
-    refused(&b, "attribute \"leak\" of Relu");
-
-    build_model(&b, 17);
-    build_input(&b, "x", 1, "2,T");
-    build_node(&b, "Relu", "x", "y");
-    build_close(&b);
-    build_output(&b, "y", 1, "2,T");
-    refused(&b, "dimension 1 (\"T\")");
-
-    build_model(&b, 17);
-    build_input(&b, "x", 1, "2,3");
-    build_input(&b, "s", 7, "1");
-    build_node(&b, "Reshape", "x s", "y");
-    build_close(&b);
-    build_output(&b, "y", 1, "6");
-    refused(&b, "\"s\" is known only at run time");
-
+    struct builder b = {0};
     build_model(&b, 99);
-    build_output(&b, "y", 1, "6");
-    refused(&b, "operator set 99");
+    build_graph(&b, "out y f32[6]");
+    assert_null(import_built(&b, NULL, &err));
+    assert_non_null(strstr(err.message, "operator set 99"));
 }
 
-static void relu(struct builder *b, const char *dims)
-{
-    build_model(b, 17);
-    build_input(b, "x", 1, dims);
-    build_node(b, "Relu", "x", "y");
-    build_close(b);
-    build_output(b, "y", 1, dims);
-}
+static const char free_relu[] = "in x f32[N,T]; y = Relu(x); out y f32[N,T]",
+                  fixed_relu[] = "in x f32[2,3]; y = Relu(x); out y f32[2,3]";
 
 TEST(options_must_have_an_effect)
 {
     static const char *const right[] = {"T=7"}, *const wrong[] = {"S=7"};
     struct error err;
-    struct builder b = {0};
     struct onnx_import_options options = {.batch = 3, .dims = right, .dim_count = 1};
-    relu(&b, "N,T");
-    struct graph *g = import_with(&b, &options, &err);
+    struct graph *g = import_with(free_relu, &options, &err);
     struct shape want = shape_of(3, 7);
     assert_non_null(g);
     assert_true(shape_equal(&g->values[g->outputs[0]].shape, &want));
     graph_free(g);
 
     options.dims = wrong;
-    relu(&b, "N,T");
-    assert_null(import_with(&b, &options, &err));
+    assert_null(import_with(free_relu, &options, &err));
 
     options = (struct onnx_import_options){.batch = 3};
-    relu(&b, "2,3");
-    assert_null(import_with(&b, &options, &err));
+    assert_null(import_with(fixed_relu, &options, &err));
     assert_non_null(strstr(err.message, "fixes the batch"));
 
     struct shape shape = shape_of(2, 3);
     struct onnx_binding binding = {.name = "z",
                                    .desc = desc_dense(DTYPE_F32, &shape, LAYOUT_PLAIN)};
     options = (struct onnx_import_options){.bindings = &binding, .binding_count = 1};
-    relu(&b, "2,3");
-    assert_null(import_with(&b, &options, &err));
+    assert_null(import_with(fixed_relu, &options, &err));
     assert_non_null(strstr(err.message, "no input \"z\""));
 }
 
@@ -414,21 +277,13 @@ TEST(needed_contents_become_constants)
     static const int64_t six = 6;
     static const float data[6] = {1, 2, 3, 4, 5, 6};
     struct error err;
-    struct builder b = {0};
     struct shape matrix = shape_of(2, 3), one = shape_of(1);
     struct onnx_binding bindings[] = {
         {.name = "x", .desc = desc_dense(DTYPE_F32, &matrix, LAYOUT_PLAIN), .data = data},
         {.name = "s", .desc = desc_dense(DTYPE_I64, &one, LAYOUT_PLAIN), .data = &six}};
     struct onnx_import_options options = {.bindings = bindings, .binding_count = 2};
-    build_model(&b, 17);
-    build_input(&b, "x", 1, "2,3");
-    build_input(&b, "s", 7, "1");
-    build_node(&b, "Abs", "s", "t");
-    build_close(&b);
-    build_node(&b, "Reshape", "x t", "y");
-    build_close(&b);
-    build_output(&b, "y", 1, "6");
-    struct graph *g = import_with(&b, &options, &err);
+    struct graph *g = import_with(
+        "in x f32[2,3]; in s i64[1]; t = Abs(s); y = Reshape(x t); out y f32[6]", &options, &err);
     assert_non_null(g);
     assert_int_equal(g->input_count, 1);
     assert_string_equal(g->values[g->inputs[0]].name, "x");
