@@ -31,36 +31,10 @@ static int close_with_spools(void **state)
     return place_close(state);
 }
 
-static struct store *open_store(const char *path)
-{
-    struct store *store = NULL;
-    MUST(store_open, path, STORE_WRITE, &store);
-    return store;
-}
-
-static void put(struct store *store, int64_t run, int sequence, double time_s)
-{
-    struct made_record made;
-    assert_int_equal(made_record(&made, sequence, time_s, 10, MADE_OPS), STATUS_OK);
-    MUST(run_put, store, run, &made.record);
-    made_release(&made);
-}
-
 /* Results first to last of a run. */
 static void fill(const char *path, const char *uuid, int first, int last)
 {
-    struct store *store = open_store(path);
-    struct run_head head = made_head(uuid, 1);
-    int64_t run;
-    int ceilings;
-    const struct ceiling_record *roofs = made_ceilings(&ceilings);
-    MUST(run_begin, store, &head, &run);
-    MUST(run_put_facts, store, run, "before", head.environment);
-    for (int k = first; k <= last; k++)
-        put(store, run, k, 0.02);
-    MUST(run_put_ceilings, store, run, roofs, ceilings);
-    MUST(run_end, store, run, true, true, "");
-    store_close(store);
+    place_fill(path, uuid, 1, first, last, 10);
 }
 
 static struct ingest_counts ingest(struct place *place, struct store *store)
@@ -75,7 +49,7 @@ TEST(twice_is_the_same_as_once)
     struct place *place = *state;
     fill(place->db, uuid_a, 0, 1);
     fill(place->other, uuid_b, 0, 2);
-    struct store *store = open_store(place->db);
+    struct store *store = place_store(place->db);
     struct ingest_counts counts = ingest(place, store);
     assert_int_equal(counts.runs_new, 1);
     assert_int_equal(counts.runs_known, 0);
@@ -85,17 +59,17 @@ TEST(twice_is_the_same_as_once)
     assert_int_equal(counts.runs_new + counts.results_new + counts.samples_new, 0);
     assert_int_equal(counts.runs_known, 1);
     /* Same machine, build and points: no copies of them. */
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM host"), 1);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM env_set"), 1);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM env_fact"), 3);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM build"), 1);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM point"), 3);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 5);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), 50);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM op"), 5 * MADE_OPS);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling"), 12);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM run_fact"), 2);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    assert_int_equal(rows_of(store, "host"), 1);
+    assert_int_equal(rows_of(store, "env_set"), 1);
+    assert_int_equal(rows_of(store, "env_fact"), 3);
+    assert_int_equal(rows_of(store, "build"), 1);
+    assert_int_equal(rows_of(store, "point"), 3);
+    assert_int_equal(rows_of(store, "result"), 5);
+    assert_int_equal(rows_of(store, "sample"), 50);
+    assert_int_equal(rows_of(store, "op"), 5 * MADE_OPS);
+    assert_int_equal(rows_of(store, "ceiling"), 12);
+    assert_int_equal(rows_of(store, "run_fact"), 2);
+    assert_int_equal(rows_of(store, "pragma_foreign_key_check"), 0);
     store_close(store);
 }
 
@@ -104,7 +78,7 @@ TEST(copy_is_equal)
 {
     struct place *place = *state;
     fill(place->other, uuid_a, 0, 2);
-    struct store *store = open_store(place->db);
+    struct store *store = place_store(place->db);
     ingest(place, store);
     char sql[800];
     snprintf(sql, sizeof(sql), "ATTACH '%s' AS o", place->other);
@@ -127,14 +101,14 @@ TEST(run_in_two_pieces_becomes_one)
 {
     struct place *place = *state;
     fill(place->db, uuid_a, 0, 1);
-    struct store *store = open_store(place->db);
+    struct store *store = place_store(place->db);
     MUST(run_end, store, 1, false, true, "killed");
     fill(place->other, uuid_a, 1, 2);
     struct ingest_counts counts = ingest(place, store);
     assert_int_equal(counts.runs_known, 1);
     assert_int_equal(counts.results_new, 1);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 3);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
+    assert_int_equal(rows_of(store, "result"), 3);
+    assert_int_equal(rows_of(store, "run WHERE state = 'finished'"), 1);
     store_close(store);
 }
 
@@ -153,13 +127,13 @@ static void other_sql(struct place *place, const char *sql)
 static void refused(struct place *place, const char *why)
 {
     struct ingest_counts counts;
-    struct store *store = open_store(place->db);
+    struct store *store = place_store(place->db);
     assert_int_equal(store_ingest(store, place->other, &counts, &place->err), STATUS_FAILED);
     if (!strstr(place->err.message, why) || !strstr(place->err.message, "other.db"))
         fail_msg("\"%s\" does not say \"%s\"", place->err.message, why);
     assert_int_equal(counts.runs_new, 0);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM run"), 1);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 2);
+    assert_int_equal(rows_of(store, "run"), 1);
+    assert_int_equal(rows_of(store, "result"), 2);
     store_close(store);
     unlink(place->other);
 }
@@ -234,7 +208,7 @@ TEST(itself_is_refused)
     struct place *place = *state;
     struct ingest_counts counts;
     fill(place->db, uuid_a, 0, 1);
-    struct store *store = open_store(place->db);
+    struct store *store = place_store(place->db);
     FAILS(STATUS_FAILED, "itself", store_ingest, store, place->db, &counts);
     store_close(store);
 }
@@ -247,13 +221,13 @@ TEST(older_file_is_migrated_in_a_copy)
     snprintf(sql, sizeof(sql), "PRAGMA application_id = %d", STORE_APPLICATION);
     other_sql(place, sql);
     fill(place->db, uuid_a, 0, 1);
-    struct store *store = open_store(place->db), *theirs;
+    struct store *store = place_store(place->db), *theirs;
     struct open_how how = {.as_is = true};
     assert_int_equal(ingest(place, store).runs_known, 0);
     store_close(store);
     MUST(store_open_how, place->other, &how, &theirs);
     assert_int_equal(sql_count(theirs, "PRAGMA user_version"), 0);
-    assert_int_equal(sql_count(theirs, "SELECT count(*) FROM sqlite_schema"), 0);
+    assert_int_equal(rows_of(theirs, "sqlite_schema"), 0);
     store_close(theirs);
     int files = 0;
     DIR *entries = opendir(place->folder);
@@ -268,30 +242,30 @@ TEST(older_file_is_migrated_in_a_copy)
 TEST(spool_is_taken_in_when_nobody_uses_it)
 {
     struct place *place = *state;
-    struct store *main_store = open_store(place->db), *spool;
+    struct store *main_store = place_store(place->db), *spool;
     struct run_head head = made_head(uuid_a, 1);
     char folder[620];
     int64_t run;
     snprintf(folder, sizeof(folder), "%s.spool", place->db);
     MUST(run_begin, main_store, &head, &run);
-    put(main_store, run, 0, 0.02);
+    put_result(main_store, run, 0, 0.02, 10);
     MUST(store_open_spool, place->db, uuid_a, &spool);
     MUST(run_begin, spool, &head, &run);
-    put(spool, run, 1, 0.02);
+    put_result(spool, run, 1, 0.02, 10);
     store_close(main_store);
 
-    main_store = open_store(place->db); /* the spool is in use */
-    assert_int_equal(sql_count(main_store, "SELECT count(*) FROM result"), 1);
+    main_store = place_store(place->db); /* the spool is in use */
+    assert_int_equal(rows_of(main_store, "result"), 1);
     assert_int_equal(store_spools_left(main_store), 0);
     assert_int_equal(access(folder, F_OK), 0);
-    put(spool, run, 2, 0.02);
+    put_result(spool, run, 2, 0.02, 10);
     MUST(run_end, spool, run, true, true, "");
     store_close(spool);
     store_close(main_store);
 
-    main_store = open_store(place->db);
-    assert_int_equal(sql_count(main_store, "SELECT count(*) FROM result"), 3);
-    assert_int_equal(sql_count(main_store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
+    main_store = place_store(place->db);
+    assert_int_equal(rows_of(main_store, "result"), 3);
+    assert_int_equal(rows_of(main_store, "run WHERE state = 'finished'"), 1);
     assert_int_not_equal(access(folder, F_OK), 0);
     store_close(main_store);
 }
@@ -309,11 +283,11 @@ TEST(spool_finds_another_place)
     MUST(store_open_spool, place->db, uuid_a, &spool);
     assert_null(strstr(store_path(spool), ".db.spool"));
     MUST(run_begin, spool, &head, &run);
-    put(spool, run, 0, 0.02);
+    put_result(spool, run, 0, 0.02, 10);
     store_close(spool); /* as if killed: no run_end */
-    struct store *store = open_store(place->db);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 1);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM run WHERE state = 'running'"), 1);
+    struct store *store = place_store(place->db);
+    assert_int_equal(rows_of(store, "result"), 1);
+    assert_int_equal(rows_of(store, "run WHERE state = 'running'"), 1);
     store_close(store);
 }
 
@@ -330,7 +304,7 @@ TEST(vanished_folder_sends_the_run_elsewhere)
     snprintf(folder, sizeof(folder), "%s/out", place->folder);
     snprintf(gone, sizeof(gone), "%s/gone", place->folder);
     snprintf(path, sizeof(path), "%s/ridge.db", folder);
-    store = open_store(path);
+    store = place_store(path);
     MUST(run_begin, store, &head, &run);
     assert_int_equal(rename(folder, gone), 0);
     assert_int_equal(made_record(&made, 0, 0.02, 10, MADE_OPS), STATUS_OK);
@@ -341,8 +315,8 @@ TEST(vanished_folder_sends_the_run_elsewhere)
     MUST(run_put, spool, run, &made.record);
     store_close(spool);
     made_release(&made);
-    store = open_store(path);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 1);
+    store = place_store(path);
+    assert_int_equal(rows_of(store, "result"), 1);
     store_close(store);
 }
 
@@ -356,7 +330,7 @@ TEST(damaged_spool_stays_and_is_told)
     FILE *file = fopen(path, "w");
     fputs("this is no database at all, but it is long enough to be looked at", file);
     fclose(file);
-    struct store *store = open_store(place->db);
+    struct store *store = place_store(place->db);
     assert_int_equal(store_spools_left(store), 1);
     assert_int_equal(access(path, F_OK), 0);
     store_close(store);

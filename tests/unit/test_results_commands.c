@@ -19,17 +19,13 @@ static char output[1 << 16]; /* both streams of the last command */
 static void fill(struct place *place, int number)
 {
     char path[600];
-    struct store *store;
     struct run_head head = made_head(uuids[number], number);
-    struct made_record made;
     int64_t run;
     snprintf(path, sizeof(path), "%s/%d.db", place->folder, number);
-    MUST(store_open, path, STORE_WRITE, &store);
+    struct store *store = place_store(path);
     head.tag = number ? "second" : "first";
     MUST(run_begin, store, &head, &run);
-    assert_int_equal(made_record(&made, 0, 0.02, 10, MADE_OPS), STATUS_OK);
-    MUST(run_put, store, run, &made.record);
-    made_release(&made);
+    put_result(store, run, 0, 0.02, 10);
     MUST(run_end, store, run, true, true, "");
     store_close(store);
 }

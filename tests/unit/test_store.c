@@ -30,60 +30,38 @@ static int open_deeper(void **state)
     return failed;
 }
 
-static struct store *open_store(const char *path, enum store_mode mode)
+static struct store *open_to_read(const char *path)
 {
     struct store *store = NULL;
-    MUST(store_open, path, mode, &store);
+    MUST(store_open, path, STORE_READ, &store);
     return store;
 }
 
-static void put(struct store *store, int64_t run, int sequence, int64_t n)
-{
-    struct made_record made;
-    assert_int_equal(made_record(&made, sequence, 0.02, n, MADE_OPS), STATUS_OK);
-    MUST(run_put, store, run, &made.record);
-    made_release(&made);
-}
-
 /* A database with one finished run of `results` results. */
-static void fill(const char *path, const char *uuid, int results, int64_t n)
+static void fill(const char *path, const char *uuid, int results, int64_t samples)
 {
-    struct store *store = open_store(path, STORE_WRITE);
-    struct run_head head = made_head(uuid, 0);
-    int64_t run;
-    int ceilings;
-    const struct ceiling_record *roofs = made_ceilings(&ceilings);
-    MUST(run_begin, store, &head, &run);
-    MUST(run_put_facts, store, run, "before", head.environment);
-    for (int k = 0; k < results; k++)
-        put(store, run, k, n);
-    MUST(run_put_ceilings, store, run, roofs, ceilings);
-    MUST(run_end, store, run, true, true, "");
-    store_close(store);
+    place_fill(path, uuid, 0, 0, results - 1, samples);
 }
 
 TEST(what_is_put_is_there)
 {
     struct place *place = *state;
     fill(place->db, uuid_a, 3, 20);
-    struct store *store = open_store(place->db, STORE_READ);
+    struct store *store = open_to_read(place->db);
     assert_int_equal(sql_count(store, "PRAGMA application_id"), STORE_APPLICATION);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 3);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM op"), 3 * MADE_OPS);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), 60);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample WHERE phase = 'time'"), 57);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM env_fact"), 3);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM run_fact"), 1);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM env_fact WHERE value IS NULL"), 1);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling WHERE value IS NULL"), 1);
-    assert_int_equal(sql_count(store,
-                               "SELECT count(*) FROM metric WHERE value IS NULL AND reason = "
-                               "'perf_event_paranoid is 3'"),
+    assert_int_equal(rows_of(store, "result"), 3);
+    assert_int_equal(rows_of(store, "op"), 3 * MADE_OPS);
+    assert_int_equal(rows_of(store, "sample"), 60);
+    assert_int_equal(rows_of(store, "sample WHERE phase = 'time'"), 57);
+    assert_int_equal(rows_of(store, "env_fact"), 3);
+    assert_int_equal(rows_of(store, "run_fact"), 1);
+    assert_int_equal(rows_of(store, "env_fact WHERE value IS NULL"), 1);
+    assert_int_equal(rows_of(store, "ceiling WHERE value IS NULL"), 1);
+    assert_int_equal(rows_of(store, "metric WHERE value IS NULL AND reason = "
+                                    "'perf_event_paranoid is 3'"),
                      3);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample WHERE queue_ns IS NOT NULL"), 0);
-    assert_int_equal(
-        sql_count(store, "SELECT count(*) FROM run WHERE state = 'finished' AND ended_utc > ''"),
-        1);
+    assert_int_equal(rows_of(store, "sample WHERE queue_ns IS NOT NULL"), 0);
+    assert_int_equal(rows_of(store, "run WHERE state = 'finished' AND ended_utc > ''"), 1);
     assert_true(run_has(store, 1, 2));
     assert_false(run_has(store, 1, 3));
     double *times;
@@ -101,8 +79,8 @@ TEST(database_is_one_file)
     struct place *place = *state;
     char beside[620];
     fill(place->db, uuid_a, 1, 5);
-    struct store *store = open_store(place->db, STORE_READ);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM run"), 1);
+    struct store *store = open_to_read(place->db);
+    assert_int_equal(rows_of(store, "run"), 1);
     store_close(store);
     static const char *const endings[] = {"-wal", "-shm", "-journal", ".spool"};
     for (int k = 0; k < 4; k++) {
@@ -114,12 +92,12 @@ TEST(database_is_one_file)
 TEST(unfinished_run_is_found_and_goes_on)
 {
     struct place *place = *state;
-    struct store *store = open_store(place->db, STORE_WRITE);
+    struct store *store = place_store(place->db);
     struct run_head head = made_head(uuid_a, 0);
     struct run_found found;
     int64_t run;
     MUST(run_begin, store, &head, &run);
-    put(store, run, 1, 5);
+    put_result(store, run, 1, 0.02, 5);
     MUST(run_find_unfinished, store, head.plan_hash, &found);
     assert_int_equal(found.run, run);
     assert_string_equal(found.uuid, uuid_a);
@@ -137,17 +115,17 @@ TEST(unfinished_run_is_found_and_goes_on)
 TEST(same_place_in_the_plan_twice_is_refused_whole)
 {
     struct place *place = *state;
-    struct store *store = open_store(place->db, STORE_WRITE);
+    struct store *store = place_store(place->db);
     struct run_head head = made_head(uuid_a, 0);
     struct made_record made;
     int64_t run;
     MUST(run_begin, store, &head, &run);
-    put(store, run, 0, 5);
+    put_result(store, run, 0, 0.02, 5);
     assert_int_equal(made_record(&made, 0, 0.02, 5, MADE_OPS), STATUS_OK);
     FAILS(STATUS_FAILED, "UNIQUE", run_put, store, run, &made.record);
     made_release(&made);
-    put(store, run, 1, 5); /* the store is still good */
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), 10);
+    put_result(store, run, 1, 0.02, 5); /* the store is still good */
+    assert_int_equal(rows_of(store, "sample"), 10);
     store_close(store);
 }
 
@@ -155,7 +133,7 @@ TEST(same_place_in_the_plan_twice_is_refused_whole)
 TEST(a_uuid_is_never_empty_and_never_there_twice)
 {
     struct place *place = *state;
-    struct store *store = open_store(place->db, STORE_WRITE);
+    struct store *store = place_store(place->db);
     struct run_head head = made_head(uuid_a, 0), nameless = made_head("", 0);
     struct run_found found;
     int64_t run, second;
@@ -191,7 +169,7 @@ static void make_visit(struct visit_record *visit, int round, double median_s)
 TEST(a_result_is_replaced_by_itself_with_more_visits_and_read_back)
 {
     struct place *place = *state;
-    struct store *store = open_store(place->db, STORE_WRITE);
+    struct store *store = place_store(place->db);
     struct run_head head = made_head(uuid_a, 0);
     struct visit_record visits[2];
     struct made_record made;
@@ -210,8 +188,8 @@ TEST(a_result_is_replaced_by_itself_with_more_visits_and_read_back)
         made.record.sample_count = 4 * (v + 1);
         assert_false(run_has_all(store, run, 0, 2));
         MUST(run_put, store, run, &made.record);
-        assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 1);
-        assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), 4 * (v + 1));
+        assert_int_equal(rows_of(store, "result"), 1);
+        assert_int_equal(rows_of(store, "sample"), 4 * (v + 1));
         assert_int_equal(sql_count(store, "SELECT id FROM result"), 1);
     }
     assert_true(run_has_all(store, run, 0, 2));
@@ -293,7 +271,7 @@ TEST(newer_version_is_refused)
 {
     struct place *place = *state;
     fill(place->db, uuid_a, 1, 5);
-    struct store *store = open_store(place->db, STORE_WRITE);
+    struct store *store = place_store(place->db);
     MUST(sql_exec, store, "PRAGMA user_version = 999", "test");
     store_close(store);
     for (int mode = STORE_READ; mode <= STORE_WRITE; mode++)
@@ -357,8 +335,8 @@ TEST(read_only_database)
 TEST(locked_database_is_waited_for_then_named)
 {
     struct place *place = *state;
-    struct store *a = open_store(place->db, STORE_WRITE);
-    struct store *b = open_store(place->db, STORE_WRITE);
+    struct store *a = place_store(place->db);
+    struct store *b = place_store(place->db);
     struct run_head head = made_head(uuid_a, 0);
     int64_t run;
     sqlite3_busy_timeout(b->db, 50);
@@ -373,7 +351,7 @@ TEST(locked_database_is_waited_for_then_named)
 TEST(removed_database_is_noticed)
 {
     struct place *place = *state;
-    struct store *store = open_store(place->db, STORE_WRITE);
+    struct store *store = place_store(place->db);
     struct run_head head = made_head(uuid_a, 0);
     int64_t run;
     MUST(run_begin, store, &head, &run);
@@ -391,8 +369,8 @@ TEST(names_with_a_meaning_for_sqlite_are_files)
     static const char *const names[] = {":memory:", "file:x.db?mode=memory", "a%41#.db"};
     for (int k = 0; k < 3; k++) {
         fill(names[k], uuid_a, 1, 5);
-        struct store *store = open_store(names[k], STORE_READ);
-        assert_int_equal(sql_count(store, "SELECT count(*) FROM run"), 1);
+        struct store *store = open_to_read(names[k]);
+        assert_int_equal(rows_of(store, "run"), 1);
         store_close(store);
         assert_int_equal(access(names[k], F_OK), 0);
     }
@@ -412,15 +390,15 @@ TEST(migrations_go_forward_whole_or_not_at_all)
                                 0},
                                {0}};
     fill(place->db, uuid_a, 1, 5);
-    struct store *store = open_store(place->db, STORE_WRITE);
+    struct store *store = place_store(place->db);
     FAILS(STATUS_FAILED, "901_bad.sql", migrate, store, files);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM sqlite_schema WHERE name IN "
-                                      "('later', 'worse')"),
+    assert_int_equal(rows_of(store, "sqlite_schema WHERE name IN "
+                                    "('later', 'worse')"),
                      0);
     files[3] = (struct embedded){0};
     MUST(migrate, store, files);
     assert_int_equal(sql_count(store, "PRAGMA user_version"), 900);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 1);
+    assert_int_equal(rows_of(store, "result"), 1);
     MUST(migrate, store, files); /* nothing left to do */
     store_close(store);
     free(ours);
@@ -430,7 +408,7 @@ TEST(migrations_go_forward_whole_or_not_at_all)
 TEST(attempts_count_until_there_is_a_result)
 {
     struct place *place = *state;
-    struct store *store = open_store(place->db, STORE_WRITE);
+    struct store *store = place_store(place->db);
     struct run_head head = made_head(uuid_a, 0);
     int earlier = -1;
     int64_t run;
@@ -443,8 +421,8 @@ TEST(attempts_count_until_there_is_a_result)
     assert_int_equal(earlier, 0);
     MUST(run_attempt_withdraw, store, run, 1);
     assert_int_equal(sql_count(store, "SELECT sum(count) FROM attempt"), 3);
-    put(store, run, 0, 10);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM attempt"), 0);
+    put_result(store, run, 0, 0.02, 10);
+    assert_int_equal(rows_of(store, "attempt"), 0);
     store_close(store);
 }
 
@@ -464,7 +442,7 @@ TEST(ceilings_of_version_1_are_kept)
     struct place *place = *state;
     struct embedded *ours = migrate_files();
     struct embedded first[] = {ours[0], {0}};
-    struct store *store = open_store(place->db, STORE_WRITE);
+    struct store *store = place_store(place->db);
     MUST(sql_exec, store,
          "DROP TABLE ceiling; DROP TABLE baseline; DROP TABLE level; DROP TABLE visit; "
          "DROP TABLE attempt;"
@@ -490,13 +468,13 @@ TEST(ceilings_of_version_1_are_kept)
                                     .reason = ""};
     assert_int_equal(run_put_ceilings(store, run, &launch, 1, &place->err), STATUS_FAILED);
     MUST(migrate, store, ours);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling WHERE clock_hz IS NULL"), 1);
+    assert_int_equal(rows_of(store, "ceiling WHERE clock_hz IS NULL"), 1);
     MUST(run_put_ceilings, store, run, ceilings, made);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling"), made + 1);
+    assert_int_equal(rows_of(store, "ceiling"), made + 1);
     launch.clock_hz = 1.98e9;
     MUST(run_put_ceilings, store, run, &launch, 1);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling WHERE clock_hz = 1.98e9"), 1);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM ceiling WHERE kind = 'latency'"), 1);
+    assert_int_equal(rows_of(store, "ceiling WHERE clock_hz = 1.98e9"), 1);
+    assert_int_equal(rows_of(store, "ceiling WHERE kind = 'latency'"), 1);
     store_close(store);
     free(ours);
 }

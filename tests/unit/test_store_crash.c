@@ -92,13 +92,13 @@ TEST(nothing_that_was_put_is_lost_to_a_kill)
         assert_true(WIFSIGNALED(result)); /* it had not left by itself */
         struct store *store;
         MUST(store_open, place->db, STORE_WRITE, &store);
-        assert_int_equal(sql_count(store, "SELECT count(*) FROM pragma_integrity_check "
-                                          "WHERE integrity_check <> 'ok'"),
+        assert_int_equal(rows_of(store, "pragma_integrity_check "
+                                        "WHERE integrity_check <> 'ok'"),
                          0);
-        int64_t stored = sql_count(store, "SELECT count(*) FROM result");
+        int64_t stored = rows_of(store, "result");
         assert_in_range(stored - *acknowledged, 0, 1); /* one may not be acknowledged yet */
         assert_true(*acknowledged >= before);
-        assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), stored * SAMPLES);
+        assert_int_equal(rows_of(store, "sample"), stored * SAMPLES);
         store_close(store);
     }
     assert_true(*acknowledged > 0);
@@ -134,9 +134,9 @@ TEST(two_writers_wait_for_each_other)
     }
     struct store *store;
     MUST(store_open, place->db, STORE_READ, &store);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM result"), 2 * PUTS);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM point"), PUTS);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 2);
+    assert_int_equal(rows_of(store, "result"), 2 * PUTS);
+    assert_int_equal(rows_of(store, "point"), PUTS);
+    assert_int_equal(rows_of(store, "run WHERE state = 'finished'"), 2);
     store_close(store);
 }
 
@@ -182,10 +182,10 @@ TEST(full_disk_loses_nothing)
     MUST(child_run, fill_up, place, 60);
     MUST(store_open, place->db, STORE_WRITE, &store);
     assert_int_equal(store_spools_left(store), 0);
-    int64_t stored = sql_count(store, "SELECT count(*) FROM result");
+    int64_t stored = rows_of(store, "result");
     assert_int_equal(stored, acknowledged[0]);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM sample"), stored * SAMPLES);
-    assert_int_equal(sql_count(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
+    assert_int_equal(rows_of(store, "sample"), stored * SAMPLES);
+    assert_int_equal(rows_of(store, "run WHERE state = 'finished'"), 1);
     store_close(store);
 }
 

@@ -82,8 +82,7 @@ static double slowest_view(struct store *store, bool whole)
 TEST(views_are_quick)
 {
     struct place *place = *state;
-    struct store *store;
-    MUST(store_open, place->db, STORE_WRITE, &store);
+    struct store *store = place_store(place->db);
     uint64_t start = clock_now_ns();
     put_run(store, 0);
     printf("# %d samples and %d steps in %d results stored in %.2f s\n", result_count() * SAMPLES,
@@ -97,15 +96,14 @@ TEST(views_are_quick)
 TEST(merging_is_quick)
 {
     struct place *place = *state;
-    struct store *store;
+    struct store *store = place_store(place->other);
     struct ingest_counts counts;
     struct stat info;
-    MUST(store_open, place->other, STORE_WRITE, &store);
     put_run(store, 0);
     put_run(store, 1);
     store_close(store);
     assert_int_equal(stat(place->other, &info), 0);
-    MUST(store_open, place->db, STORE_WRITE, &store);
+    store = place_store(place->db);
     uint64_t start = clock_now_ns();
     MUST(store_ingest, store, place->other, &counts);
     double first = seconds_since(start);

@@ -35,6 +35,37 @@ void place_begin_run(struct place *place, const struct run_head *head)
     MUST(run_begin, place->store, head, &place->run);
 }
 
+struct store *place_store(const char *path)
+{
+    struct store *store = NULL;
+    MUST(store_open, path, STORE_WRITE, &store);
+    return store;
+}
+
+void put_result(struct store *store, int64_t run, int sequence, double time_s, int64_t samples)
+{
+    struct made_record made;
+    assert_int_equal(made_record(&made, sequence, time_s, samples, MADE_OPS), STATUS_OK);
+    MUST(run_put, store, run, &made.record);
+    made_release(&made);
+}
+
+void place_fill(const char *path, const char *uuid, int when, int first, int last, int64_t samples)
+{
+    struct store *store = place_store(path);
+    struct run_head head = made_head(uuid, when);
+    int64_t run;
+    int ceilings;
+    const struct ceiling_record *roofs = made_ceilings(&ceilings);
+    MUST(run_begin, store, &head, &run);
+    MUST(run_put_facts, store, run, "before", head.environment);
+    for (int k = first; k <= last; k++)
+        put_result(store, run, k, 0.02, samples);
+    MUST(run_put_ceilings, store, run, roofs, ceilings);
+    MUST(run_end, store, run, true, true, "");
+    store_close(store);
+}
+
 struct grid place_view(struct place *place, const char *name, const char *parameter, double value)
 {
     struct grid grid;
@@ -48,6 +79,13 @@ int64_t sql_count(struct store *store, const char *sql)
     int64_t value = -1;
     MUST(sql_integer, store, sql, &value);
     return value;
+}
+
+int64_t rows_of(struct store *store, const char *table)
+{
+    char sql[512];
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", table);
+    return sql_count(store, sql);
 }
 
 void grid_is(const struct grid *grid, int64_t row, const char *column, double expected)

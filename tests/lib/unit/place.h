@@ -20,10 +20,18 @@ struct place {
 int place_open(void **state);
 int place_close(void **state);
 void place_begin_run(struct place *place, const struct run_head *head);
+/* Opens a database to write into it. */
+struct store *place_store(const char *path);
+/* Result `sequence` of a run. */
+void put_result(struct store *store, int64_t run, int sequence, double time_s, int64_t samples);
+/* A database with one finished run, begun at second `when`: its results first to last of 20 ms. */
+void place_fill(const char *path, const char *uuid, int when, int first, int last, int64_t samples);
 /* A view of its database, with one parameter. */
 struct grid place_view(struct place *place, const char *name, const char *parameter, double value);
 /* What a question that has one integer as its answer gives. */
 int64_t sql_count(struct store *store, const char *sql);
+/* How many rows there are of a table, or of a table with a condition: "sample WHERE idx = 0". */
+int64_t rows_of(struct store *store, const char *table);
 /* expected NAN: there is no number. */
 void grid_is(const struct grid *grid, int64_t row, const char *column, double expected);
 
