@@ -139,7 +139,7 @@ TEST(nan_stays)
     };
     for (int k = 0; k < ARRAY_COUNT(all); k++)
         if (!isnan(eval(all[k], NAN)))
-            fail_msg("function %zu turns NaN into %g", k, eval(all[k], NAN));
+            fail_msg("function %d turns NaN into %g", k, eval(all[k], NAN));
     for (int act = 0; act < FN_COUNT; act++) {
         float y[VL];
         vf_store(y, vf_act(vf_set1(NAN), (enum function)act, 0.25f, 6.0f));
@@ -196,7 +196,7 @@ TEST(special_values)
     };
     for (int k = 0; k < ARRAY_COUNT(rows); k++)
         if (eval(rows[k].f, rows[k].x) != rows[k].y)
-            fail_msg("row %zu, x = %g: %g instead of %g", k, (double)rows[k].x,
+            fail_msg("row %d, x = %g: %g instead of %g", k, (double)rows[k].x,
                      eval(rows[k].f, rows[k].x), rows[k].y);
     assert_true(isnan(eval(call_log, -1)));
     assert_true(isnan(eval(call_log, -INFINITY)));
