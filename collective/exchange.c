@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "collective/algorithm.h"
 
 enum { ALIGNMENT = 64 };
@@ -18,7 +19,7 @@ void exchange_init(struct exchange *exchange, const struct comm_call *call)
 
 static size_t aligned(size_t bytes)
 {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return round_up(bytes, ALIGNMENT);
 }
 
 static size_t scratch_bytes(const struct exchange *x)

@@ -3,6 +3,7 @@
  * Recursive halving, then recursive doubling: ranks exchange halves of what they are still
  * responsible for until each has reduced its own part, and then gather the parts the same way back.
  * The ring's bytes in 2 log2 N messages (Rabenseifner, ICCS 2004). */
+#include "base/numbers/integers.h"
 #include "collective/fold.h"
 
 /* Parts first .. last - 1 of a span cut into `parts`. */
@@ -51,7 +52,7 @@ static void plan(const struct pattern *pattern, struct comm_schedule *to)
 {
     struct fold fold = fold_of(pattern);
     struct span whole = {PLACE_OUTPUT, 0, pattern->call->count};
-    int64_t segments = (whole.count + pattern->segment - 1) / pattern->segment;
+    int64_t segments = divide_up(whole.count, pattern->segment);
     for (int64_t k = 0; k < segments; k++) {
         int lane = (int)(k % pattern->lanes);
         struct span part = span_part(whole, k, segments);

@@ -2,6 +2,7 @@
  *
  * In round k, rank r exchanges all it has with rank r ^ 2^k: log2 N messages, each as long as the
  * buffer. For small ones. Both partners add the same two numbers, so their bits are the same. */
+#include "base/numbers/integers.h"
 #include "collective/fold.h"
 
 static void plan_part(const struct fold *fold, struct comm_schedule *to, int lane, struct span part)
@@ -23,7 +24,7 @@ static void plan(const struct pattern *pattern, struct comm_schedule *to)
 {
     struct fold fold = fold_of(pattern);
     struct span whole = {PLACE_OUTPUT, 0, pattern->call->count};
-    int64_t segments = (whole.count + pattern->segment - 1) / pattern->segment;
+    int64_t segments = divide_up(whole.count, pattern->segment);
     for (int64_t k = 0; k < segments; k++)
         plan_part(&fold, to, (int)(k % pattern->lanes), span_part(whole, k, segments));
 }

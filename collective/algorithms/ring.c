@@ -4,6 +4,7 @@
  * 2 (N - 1) / N of an all-reduce's bytes, which is the least that is possible, in 2 (N - 1)
  * messages (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69, 2009). Segment after segment goes
  * round whole, so that what was just reduced is still in a cache when it is sent on. */
+#include "base/numbers/integers.h"
 #include "collective/algorithm.h"
 
 struct ring {
@@ -165,12 +166,12 @@ static void plan(const struct pattern *pattern, struct comm_schedule *to)
     ring.before = wrap(&ring, pattern->rank - 1);
     int64_t whole = call_whole_count(call, pattern->ranks);
     if (whole > pattern->segment)
-        ring.segments = (whole + pattern->segment - 1) / pattern->segment;
+        ring.segments = divide_up(whole, pattern->segment);
     if (call->operation == COMM_REDUCE_SCATTER) {
         int64_t largest = 0;
         for (int k = 0; k < pattern->ranks; k++)
             largest = call->counts[k] > largest ? call->counts[k] : largest;
-        int64_t slot = (largest + ring.segments - 1) / ring.segments;
+        int64_t slot = divide_up(largest, ring.segments);
         to->length[PLACE_SCRATCH] = 2 * pattern->lanes * slot;
     }
     for (int64_t segment = 0; segment < ring.segments; segment++)

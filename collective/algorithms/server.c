@@ -2,6 +2,7 @@
  *
  * One parameter server, rank 0: it gets everything, adds, and sends the sum to everybody. Its N - 1
  * times the bytes are what other algorithms are there to avoid: a baseline. */
+#include "base/numbers/integers.h"
 #include "collective/algorithm.h"
 
 static void plan_part(const struct pattern *p, struct comm_schedule *to, int lane, struct span part)
@@ -25,7 +26,7 @@ static void plan_part(const struct pattern *p, struct comm_schedule *to, int lan
 static void plan(const struct pattern *pattern, struct comm_schedule *to)
 {
     struct span whole = {PLACE_OUTPUT, 0, pattern->call->count};
-    int64_t segments = (whole.count + pattern->segment - 1) / pattern->segment;
+    int64_t segments = divide_up(whole.count, pattern->segment);
     for (int64_t k = 0; k < segments; k++)
         plan_part(pattern, to, (int)(k % pattern->lanes), span_part(whole, k, segments));
 }

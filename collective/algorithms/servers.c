@@ -3,6 +3,7 @@
  * Every rank is the parameter server of an equal part: it gets that part from all others, adds, and
  * sends the sum to all. A ring's bytes in two rounds of N - 1 messages at a time, whatever way the
  * network takes them. */
+#include "base/numbers/integers.h"
 #include "collective/algorithm.h"
 
 struct servers {
@@ -52,7 +53,7 @@ static void plan_part(const struct servers *s)
 static void plan(const struct pattern *pattern, struct comm_schedule *to)
 {
     struct span whole = {PLACE_OUTPUT, 0, pattern->call->count};
-    int64_t segments = (whole.count + pattern->segment - 1) / pattern->segment;
+    int64_t segments = divide_up(whole.count, pattern->segment);
     for (int64_t k = 0; k < segments; k++) {
         struct servers servers = {pattern, to, (int)(k % pattern->lanes),
                                   span_part(whole, k, segments)};

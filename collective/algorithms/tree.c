@@ -3,6 +3,7 @@
  * A binary tree: children's elements are added on the way up, the result goes down again. Segments
  * follow each other, so that for many of them every level is busy. Down lags behind up by the depth
  * of the tree: a rank has more segments to add while the first one is on its way to the root. */
+#include "base/numbers/integers.h"
 #include "collective/tree_steps.h"
 
 static void all_reduce(const struct tree *tree, const struct pattern *pattern, int64_t segments)
@@ -34,7 +35,7 @@ static void plan(const struct pattern *pattern, struct comm_schedule *to)
      */
     int64_t segment = pattern->segment / pattern->ranks;
     segment = segment > 0 ? segment : 1;
-    int64_t segments = (pattern->call->count + segment - 1) / segment;
+    int64_t segments = divide_up(pattern->call->count, segment);
     (reduces ? all_reduce : broadcast)(&tree, pattern, segments);
 }
 

@@ -28,6 +28,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/numbers/integers.h"
 #include "base/system/clock.h"
 #include "collective/channel.h"
 
@@ -184,7 +185,7 @@ static void *shm_memory(struct link *link, size_t bytes)
 {
     struct group *group = link->group;
     size_t *allocated = &link->state->allocated, page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t rounded = (bytes + page - 1) / page * page;
+    size_t rounded = round_up(bytes, page);
     if (!group->regions || rounded > group->region_bytes - *allocated)
         return NULL;
     unsigned char *memory = group->regions + (size_t)link->rank * group->region_bytes + *allocated;

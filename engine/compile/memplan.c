@@ -10,6 +10,7 @@
  * depth is needed at the same time, too, unless that takes much more memory. */
 #include <stdlib.h>
 
+#include "base/numbers/integers.h"
 #include "engine/compile/stages.h"
 
 struct block {
@@ -20,7 +21,7 @@ struct block {
     int64_t at;
 };
 
-static int larger(const void *a, const void *b)
+static int larger_first(const void *a, const void *b)
 {
     const struct block *x = a, *y = b;
     if (x->bytes != y->bytes)
@@ -32,11 +33,6 @@ static int lower(const void *a, const void *b)
 {
     const struct block *x = *(const struct block *const *)a, *y = *(const struct block *const *)b;
     return (x->at > y->at) - (x->at < y->at);
-}
-
-static size_t round_up(size_t bytes, size_t align)
-{
-    return (bytes + align - 1) & ~(align - 1);
 }
 
 static bool are_needed_at_once(const struct block *a, const struct block *b)
@@ -104,7 +100,7 @@ static int collect(struct exe *exe, const struct times *times, struct block *blo
 static size_t place_blocks(struct block *blocks, int count, const struct block **busy)
 {
     size_t total = 0;
-    qsort(blocks, (size_t)count, sizeof(*blocks), larger);
+    qsort(blocks, (size_t)count, sizeof(*blocks), larger_first);
     for (int k = 0; k < count; k++) {
         blocks[k].at = find_gap(blocks, k, &blocks[k], busy);
         size_t end = (size_t)blocks[k].at + blocks[k].bytes;

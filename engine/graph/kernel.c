@@ -7,6 +7,7 @@
 #include <cpuid.h>
 #endif
 
+#include "base/numbers/integers.h"
 #include "engine/graph/op.h"
 
 bool kernel_computes(const struct kernel *kernel, const struct op *op)
@@ -24,7 +25,7 @@ bool kernel_computes(const struct kernel *kernel, const struct op *op)
 /* Cleared; a state of no bytes is NULL. */
 static enum status state_new(size_t size, struct kernel_state **state, struct error *err)
 {
-    size_t padded = (size + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
+    size_t padded = round_up(size, ALIGN_TENSOR);
     *state = size ? aligned_alloc(ALIGN_TENSOR, padded) : NULL;
     if (!*state)
         return size ? FAIL_NO_MEMORY(err) : STATUS_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Split: the reverse of Concat. Sizes are an attribute before opset 13, then an input; without
  * them the parts are equal, the last one smaller if need be (num_outputs, opset 18). */
+#include "base/numbers/integers.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
@@ -26,7 +27,7 @@ static enum status find(const struct op_args *args, int index, struct part *part
         if (total % count && !node_attr(args->node, "num_outputs"))
             return FAIL(err, STATUS_FAILED, "%lld cannot be split into %d equal parts",
                         (long long)total, count);
-        int64_t each = (total + count - 1) / count;
+        int64_t each = divide_up(total, count);
         part->start = index * each < total ? index * each : total;
         part->size = total - part->start < each ? total - part->start : each;
         return STATUS_OK;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clones.h"
+#include "base/numbers/integers.h"
 #include "base/system/pool.h"
 #include "engine/reference/reference.h"
 
@@ -87,7 +88,7 @@ static void compare_tile(void *context, int64_t tile, int thread)
 double ref_native_error(struct pool *pool, enum dtype dtype, const void *data,
                         const struct ref_tensor *expected, const bool *looked_at)
 {
-    int64_t tiles = (expected->count + REF_TILE - 1) / REF_TILE;
+    int64_t tiles = divide_up(expected->count, REF_TILE);
     double worst = 0, largest = 0;
     double *of_tiles = malloc((size_t)(2 * tiles + 1) * sizeof(*of_tiles));
     if (!of_tiles)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/rank_parts.h"
@@ -71,7 +72,7 @@ static enum status cut_kind(struct graph *g, const struct item *items, int count
     for (int k = 0; k < count; k++)
         left += items[k].bytes;
     for (int first = 0, end = 0; first < count; first = end) {
-        int64_t parts = (left + usual - 1) / usual, bytes = 0;
+        int64_t parts = divide_up(left, usual), bytes = 0;
         int64_t target = parts > 0 ? left / parts : 0;
         while (end < count && (end == first || bytes + items[end].bytes / 2 <= target))
             bytes += items[end++].bytes;

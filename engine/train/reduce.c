@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/op_list.h"
 
 /* Bytes: see reduce_unit_bytes. */
@@ -29,8 +30,8 @@ int reduce_cut(int64_t unit_bytes, int count, const int64_t *bytes, int *ends)
             unit += bytes[end++];
         ends[units++] = end;
         left -= unit;
-        int64_t more = (left + unit_bytes - 1) / unit_bytes;
-        target = more ? (left + more - 1) / more : 0;
+        int64_t more = divide_up(left, unit_bytes);
+        target = more ? divide_up(left, more) : 0;
     }
     return units;
 }

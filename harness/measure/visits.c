@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/numbers/distribution.h"
+#include "base/numbers/integers.h"
 #include "base/numbers/random.h"
 #include "base/numbers/stats.h"
 #include "harness/measure/sampler.h"
@@ -37,7 +38,7 @@ struct protocol visit_protocol(const struct protocol *whole, int round, bool aga
     int rounds = p.rounds > 1 ? p.rounds : 1;
     if (rounds == 1)
         return p;
-    int64_t floor = (STOPPING_SAMPLES_FLOOR + rounds - 1) / rounds;
+    int64_t floor = divide_up(STOPPING_SAMPLES_FLOOR, rounds);
     p.samples_floor = floor > SAMPLES_LEAST ? floor : SAMPLES_LEAST;
     p.samples_max = part_of(p.samples_max, round, rounds);
     p.samples_min = part_of(p.samples_min, round, rounds);

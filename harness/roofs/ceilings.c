@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/numbers/integers.h"
 #include "base/numbers/stats.h"
 #include "engine/kernels/lib/roof.h"
 #include "harness/machine/procfs.h"
@@ -214,7 +215,7 @@ struct field {
 static float *array_of(const struct field *f, int thread, int index)
 {
     int64_t bytes = f->count * (int64_t)sizeof(float);
-    int64_t apart = (bytes + PAGE - 1) / PAGE * PAGE + STAGGER;
+    int64_t apart = round_up(bytes, PAGE) + STAGGER;
     return (float *)(void *)(f->first + thread * f->region_bytes + index * apart);
 }
 
@@ -258,7 +259,7 @@ static enum status field_new(struct session *s, int64_t set_bytes, struct field 
                              struct error *err)
 {
     int64_t region = set_bytes / s->threads + ARRAYS_MAX * (PAGE + STAGGER);
-    f->region_bytes = (region + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    f->region_bytes = round_up(region, HUGE_PAGE);
     f->mapped = (size_t)(f->region_bytes * s->threads + HUGE_PAGE);
     void *block = mmap(NULL, f->mapped, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

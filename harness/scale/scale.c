@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/numbers/integers.h"
 #include "base/numbers/stats.h"
 #include "base/system/clock.h"
 #include "collective/agree.h"
@@ -289,7 +290,7 @@ static enum status fill_result(const struct scale *s, struct scale_result *out, 
     out->threads = first->threads;
     out->batch = first->batch;
     out->steps = first->steps;
-    out->warm_up = out->steps > 1 ? (out->steps + WARM_UP_PART - 1) / WARM_UP_PART : 0;
+    out->warm_up = out->steps > 1 ? divide_up(out->steps, WARM_UP_PART) : 0;
     out->unit_count = first->unit_count < UNITS_MAX ? first->unit_count : UNITS_MAX;
     out->losses = calloc((size_t)out->steps + 1, sizeof(*out->losses));
     out->by_rank = calloc((size_t)out->ranks, sizeof(*out->by_rank));

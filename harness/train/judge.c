@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/compile/compile.h"
 #include "harness/train/trainer.h"
 
@@ -71,7 +72,7 @@ static enum status open_quality(struct judge *j, struct error *err)
 static void count_batches(struct judge *j)
 {
     int64_t samples = j->data ? j->data->count[DATA_HELD_OUT] : SAMPLES;
-    j->batches = (samples + j->batch - 1) / j->batch;
+    j->batches = divide_up(samples, j->batch);
     if (!j->data && j->batches > BATCHES_MAX)
         j->batches = BATCHES_MAX;
     j->rows = j->data ? samples : j->batches * j->batch;

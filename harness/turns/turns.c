@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/numbers/integers.h"
 #include "base/system/clock.h"
 #include "base/text/utc.h"
 #include "harness/campaign/progress.h"
@@ -126,7 +127,7 @@ static struct turns_rules rules_of(const struct turns *t, const struct point *po
 {
     const struct protocol *p = &point->protocol;
     bool host = strcmp(point->device, "cpu") == 0, null = strcmp(point->device, "null") == 0;
-    int64_t pairs = (p->samples_min + t->rounds - 1) / t->rounds;
+    int64_t pairs = divide_up(p->samples_min, t->rounds);
     double share_s = 2 * p->seconds_max / t->rounds;
     struct turns_rules rules = {.pairs_min = pairs > PAIRS_LEAST
                                                  ? (int)fmin((double)pairs, TURNS_SAMPLES_MAX)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "collective/communicator.h"
 #include "collective/local_ranks.h"
 #include "engine/compile/compile.h"
@@ -156,7 +157,7 @@ static enum status all_ways(const struct job *job, struct comm *comm, struct err
             TRY(compare(&whole, &split, tables ? "tables split" : "moments split", err));
         /* Of columns and parts, the larger ones; a counter of steps stays whole. */
         int64_t table = 2 * TABLE * VECTOR, rest = VECTOR * WIDTH + WIDTH;
-        int64_t columns = 2 * TABLE * ((VECTOR + RANKS - 1) / RANKS);
+        int64_t columns = 2 * TABLE * divide_up(VECTOR, RANKS);
         int64_t parts = (TABLE * VECTOR + 2) / RANKS * 2 * !tables + (VECTOR * WIDTH + 2) / RANKS +
                         (WIDTH + 2) / RANKS;
         int64_t kept = tables ? columns * (1 + slots) : table;

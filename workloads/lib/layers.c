@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/numbers/integers.h"
 #include "base/numbers/random.h"
 #include "engine/train/train.h"
 
@@ -48,7 +49,7 @@ static int weight(struct graph *g, const char *name, const char *part, struct sh
  * last. */
 static int64_t pads_same(int64_t in, const struct window2d *w, int64_t *after)
 {
-    int64_t out = (in + w->stride - 1) / w->stride;
+    int64_t out = divide_up(in, w->stride);
     int64_t total = (out - 1) * w->stride + w->kernel - in;
     total = total > 0 ? total : 0;
     *after = total - total / 2;

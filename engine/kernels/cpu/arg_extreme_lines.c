@@ -3,6 +3,7 @@
  * ArgMax and ArgMin of f32. Along the last axis VL parts of a line run side by side and meet at the
  * end; along another axis VL neighbouring lines do.
  */
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/simd.h"
 #include "engine/kernels/lib/tiles.h"
 #include "engine/ops/lib/axis.h"
@@ -35,7 +36,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->axis = axis_at(&q->in[0].shape, axis);
     s->sign = strcmp(q->node->op->name, "ArgMin") == 0 ? -1.0f : 1.0f;
     s->last = node_int(q->node, "select_last_index", 0) != 0;
-    s->per_outer = s->axis.inner == 1 ? 1 : (s->axis.inner + VL - 1) / VL;
+    s->per_outer = s->axis.inner == 1 ? 1 : divide_up(s->axis.inner, VL);
     int64_t unit = s->axis.size * (s->axis.inner == 1 ? 1 : VL);
     s->steps = rows_of_tile(s->axis.outer * s->per_outer, unit + 1, TILE_FLOATS, q->threads);
     s->tiles = divide_up(s->axis.outer * s->per_outer, s->steps);

@@ -103,12 +103,12 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     if (p->masked)
         strided_broadcast(&q->in[3], 4, p->mask_stride);
     p->width = round_up(s->head_size, NR);
-    p->blocks = (s->queries + MR - 1) / MR;
+    p->blocks = divide_up(s->queries, MR);
     p->thread_bytes = lay_out(s, NULL, NULL);
     p->threads = q->threads;
     p->heads = s->batch * s->heads;
     int64_t wanted = p->threads * ITEMS_PER_THREAD;
-    p->items_per_head = p->threads > 1 && p->heads ? (wanted + p->heads - 1) / p->heads : 1;
+    p->items_per_head = p->threads > 1 && p->heads ? divide_up(wanted, p->heads) : 1;
     if (p->items_per_head > p->blocks)
         p->items_per_head = p->blocks;
     return STATUS_OK;

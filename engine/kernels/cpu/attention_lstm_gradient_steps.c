@@ -5,6 +5,7 @@
  * steps are its own, so results do not depend on the threads. */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd_math.h"
@@ -46,7 +47,7 @@ static void plan_products(struct kernel_state *state, int threads)
         return;
     state->query = step_product_plan(s->batch, s->hidden, s->keys, threads);
     size_t bytes = gemm_workspace(&state->query.plan);
-    state->gemm_bytes = bytes > state->gemm_bytes ? bytes : state->gemm_bytes;
+    state->gemm_bytes = larger(state->gemm_bytes, bytes);
 }
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd_math.h"
@@ -61,7 +62,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return STATUS_OK;
     state->query = step_product_plan(s->batch, s->keys, s->hidden, q->threads);
     size_t bytes = gemm_workspace(&state->query.plan);
-    state->gemm_bytes = bytes > state->gemm_bytes ? bytes : state->gemm_bytes;
+    state->gemm_bytes = larger(state->gemm_bytes, bytes);
     return STATUS_OK;
 }
 

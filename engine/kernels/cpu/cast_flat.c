@@ -3,6 +3,7 @@
  * Cast between tensors that lie alike, as one long row. Floats that an integer type cannot hold
  * give its nearest bound and NaN gives 0, as in the reference; integers wrap.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
 
@@ -212,7 +213,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     struct kernel_state job = *plan;
     job.from = args->in[0];
     job.to = args->out[0];
-    pool_run(args->pool, (job.count + TILE_ELEMENTS - 1) / TILE_ELEMENTS, run_tile, &job);
+    pool_run(args->pool, divide_up(job.count, TILE_ELEMENTS), run_tile, &job);
 }
 
 REGISTER_KERNEL(cast_flat) = {

@@ -6,6 +6,7 @@
  * row is one channel of an image. */
 #include <stdlib.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/simd_math.h"
@@ -142,7 +143,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     const struct job *job = context;
     const struct kernel_state *s = job->state;
     int64_t first = tile * s->rows_per_tile, last = first + s->rows_per_tile;
-    last = last < s->rows ? last : s->rows;
+    last = smaller(last, s->rows);
     for (int64_t row = first; row < last; row++) {
         if (s->channels_last)
             position(job, row);

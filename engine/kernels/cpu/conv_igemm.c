@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/conv_shape.h"
 
 struct kernel_state {
@@ -276,7 +277,7 @@ static void rows(const struct gemm_rows *wanted, const float **to, int64_t step)
     struct place place = place_of(s, image, wanted->row);
     while (count > 0) {
         int64_t run = s->window.out[2] - place.at[2];
-        run = run < count ? run : count;
+        run = smaller(run, count);
         point_line(&group, &place, run, to, step);
         next_line(s, &place);
         to += run;

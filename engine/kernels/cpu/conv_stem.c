@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/conv_shape.h"
 #include "engine/kernels/lib/workspace.h"
 
@@ -108,7 +109,7 @@ static void copy_line(const struct kernel_state *state, const float *image, int6
         return;
     }
     int64_t total = state->line / s->channels, left = w->pad_begin[2];
-    left = left < total ? left : total;
+    left = smaller(left, total);
     int64_t count = w->in[2] < total - left ? w->in[2] : total - left;
     memset(to, 0, (size_t)(left * s->channels) * sizeof(float));
     copy_pixels(s, image + y * s->x_at[1], count, to + left * s->channels);

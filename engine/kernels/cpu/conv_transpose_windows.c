@@ -130,9 +130,9 @@ static void plan_phases(struct kernel_state *s, int threads, int variant)
         p->packed = s->packed_floats;
         s->packed_floats += gemm_packed_floats(&p->plan) * s->w.group;
         size_t bytes = gemm_workspace(&p->plan);
-        s->gemm_bytes = bytes > s->gemm_bytes ? bytes : s->gemm_bytes;
+        s->gemm_bytes = larger(s->gemm_bytes, bytes);
         int64_t row = gemm_bias_floats(&p->plan);
-        s->bias_row = row > s->bias_row ? row : s->bias_row;
+        s->bias_row = larger(s->bias_row, row);
     }
 }
 

@@ -74,7 +74,7 @@ static void cut(struct kernel_state *s, const struct tuning *t)
     s->blocks = divide_up(s->group_in, s->width);
     s->columns = whole_vectors(s->taps * s->width);
     int64_t limit = SUMS_FLOATS / s->columns;
-    limit = limit < OUTER_ROWS_MAX ? OUTER_ROWS_MAX : limit;
+    limit = larger(limit, OUTER_ROWS_MAX);
     s->row_blocks = divide_up(s->group_out, smaller(t->rows, limit));
     s->rows = divide_up(s->group_out, s->row_blocks);
     int64_t tasks = s->w.group * s->row_blocks * s->blocks;

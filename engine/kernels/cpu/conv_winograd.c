@@ -91,7 +91,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->m_row = winograd_row(s->shape.out_channels);
     int64_t tile_bytes = s->points * (s->v_row + s->m_row) * (int64_t)sizeof(float);
     int64_t fit = t->block_kib * 1024 / tile_bytes;
-    fit = fit < t->rows ? t->rows : fit;
+    fit = larger(fit, t->rows);
     /* Every thread shall have a block, as long as a block fills a tile of the micro-kernel. */
     int64_t blocks = divide_up(s->tiles, fit);
     if (!t->shared)

@@ -4,6 +4,7 @@
  * the same places. Results above 16 MiB are stored past the caches, which saves reading their lines
  * first. This is the smallest kernel, and the template for a new one.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/copy_bytes.h"
@@ -52,7 +53,7 @@ static void copy_tile(void *context, int64_t tile, int thread)
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct job job = {args->in[0], args->out[0], state->bytes};
-    pool_run(args->pool, (job.bytes + TILE_BYTES - 1) / TILE_BYTES, copy_tile, &job);
+    pool_run(args->pool, divide_up(job.bytes, TILE_BYTES), copy_tile, &job);
 }
 
 REGISTER_KERNEL(copy_plain) = {

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/tiles.h"
@@ -58,7 +59,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->ignored = node_int(q->node, "ignore_index", 0);
     s->positions = s->axis.outer * s->axis.inner;
     s->per_tile = rows_of_tile(s->positions, s->axis.size, TILE_FLOATS, q->threads);
-    s->per_tile = (s->per_tile + VL - 1) / VL * VL;
+    s->per_tile = round_up(s->per_tile, VL);
     return STATUS_OK;
 }
 
@@ -157,7 +158,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     for (int64_t at = tile * job->per_tile; at < end; at += count) {
         int64_t rest = inner - at % inner;
         count = inner == 1 ? 1 : end - at < VL ? end - at : VL;
-        count = count < rest ? count : rest;
+        count = smaller(count, rest);
         if (inner == 1)
             run_row(job, at);
         else

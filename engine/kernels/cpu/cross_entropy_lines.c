@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/tiles.h"
@@ -59,7 +60,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->ignored = node_int(q->node, "ignore_index", 0);
     s->positions = s->axis.outer * s->axis.inner;
     s->per_tile = rows_of_tile(s->positions, s->axis.size, TILE_FLOATS, q->threads);
-    s->per_tile = (s->per_tile + VL - 1) / VL * VL;
+    s->per_tile = round_up(s->per_tile, VL);
     return STATUS_OK;
 }
 
@@ -164,7 +165,7 @@ static void run_tile(void *context, int64_t tile, int thread)
         count = end - at < VL ? end - at : VL;
         if (inner > 1) {
             int64_t rest = inner - at % inner;
-            count = count < rest ? count : rest;
+            count = smaller(count, rest);
             run_columns(job, at / inner, at % inner, count);
         } else if (job->axis.size <= TURNED_MAX) {
             run_turned(job, at, count);

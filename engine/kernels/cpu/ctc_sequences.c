@@ -6,6 +6,7 @@
  * however long the sample is; what was taken away is added up in double, and the gradient, whose
  * probabilities are normalised per step, needs none of it.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd_math.h"
@@ -78,7 +79,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->timed = lengths != NULL;
     s->input_lengths.wide = lengths && lengths->dtype == DTYPE_I64;
     s->stride = (ctc_states(s->c.labels) + PAD - 1) / PAD * PAD + 2 * PAD;
-    int64_t rows = 1 + s->c.steps + rows_before(s) + 3, steps = (s->c.steps + PAD - 1) / PAD * PAD;
+    int64_t rows = 1 + s->c.steps + rows_before(s) + 3, steps = round_up(s->c.steps, PAD);
     s->thread_bytes =
         (size_t)(rows * s->stride + steps) * sizeof(float) + (size_t)s->stride * sizeof(int32_t);
     s->threads = q->threads;
@@ -108,7 +109,7 @@ static void place_sample(const struct kernel_state *job, int thread, struct samp
     a->after[1] = a->after[0] + job->stride;
     a->next = a->after[1] + job->stride;
     a->log_sum = a->next + job->stride - PAD;
-    a->symbol = (int32_t *)(void *)(a->log_sum + (job->c.steps + PAD - 1) / PAD * PAD);
+    a->symbol = (int32_t *)(void *)(a->log_sum + round_up(job->c.steps, PAD));
 }
 
 /* What cannot be, the reference reports as an error. */

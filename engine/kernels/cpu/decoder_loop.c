@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/best_words.h"
 #include "engine/kernels/lib/row_pitch.h"
@@ -57,7 +58,7 @@ static void plan_products(struct kernel_state *state, int threads)
     state->output = step_product_plan(s->rows, s->vocabulary, s->hidden, threads);
     for (int k = 0; k < ARRAY_COUNT(products); k++) {
         size_t bytes = gemm_workspace(&products[k]->plan);
-        state->gemm_bytes = bytes > state->gemm_bytes ? bytes : state->gemm_bytes;
+        state->gemm_bytes = larger(state->gemm_bytes, bytes);
     }
 }
 

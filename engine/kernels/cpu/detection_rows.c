@@ -4,6 +4,7 @@
  * the threshold are decoded), then every image: the best rows of all classes. No array of decoded
  * boxes or of transposed scores is ever written.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/nms.h"
 #include "engine/kernels/lib/row_pitch.h"
@@ -140,7 +141,7 @@ static void image_work(void *context, int64_t image, int thread)
     }
     const int32_t *order = nms_sort(&r, count);
     float *rows = job->rows + image * s->d.keep * DETECTION_COLUMNS;
-    count = count < s->d.keep ? count : s->d.keep;
+    count = smaller(count, s->d.keep);
     for (int64_t k = 0; k < count; k++)
         write_row(job, image, order[k], rows + k * DETECTION_COLUMNS);
     memset(rows + count * DETECTION_COLUMNS, 0,

@@ -3,6 +3,7 @@
  * RandomDropout: random words of a block of elements, then the elements that their words keep. The
  * words stay in the first cache; no mask is stored.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_random.h"
 #include "engine/ops/lib/dropout.h"
@@ -62,7 +63,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     for (int64_t count; first < last; first += count) {
         count = last - first < BLOCK ? last - first : BLOCK;
         int64_t left = job->runs.run ? job->runs.run - first % job->runs.run : count;
-        count = left < count ? left : count;
+        count = smaller(count, left);
         run_block(job, first, count);
     }
 }
@@ -74,7 +75,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.x = args->in[0];
     job.y = args->out[0];
     job.seed = dropout_seed(job.node, job.wide ? *(const int64_t *)step : *(const int32_t *)step);
-    pool_run(args->pool, (job.count + TILE - 1) / TILE, run_tile, &job);
+    pool_run(args->pool, divide_up(job.count, TILE), run_tile, &job);
 }
 
 REGISTER_KERNEL(dropout_words) = {

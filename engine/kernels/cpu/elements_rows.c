@@ -7,6 +7,7 @@
  * outside reads a zero and writes nothing; the reference reports it as an error. */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/ops/lib/op_args.h"
 
@@ -72,7 +73,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->last_step = s->axis == last ? 0 : 1;
     bool apart = !s->scatters || s->axis == last; /* rows never meet */
     s->rows_per_task = apart ? TASK_ELEMENTS / (s->row + 1) + 1 : s->rows / (before + !before);
-    s->tasks = s->rows ? (s->rows + s->rows_per_task - 1) / s->rows_per_task : 0;
+    s->tasks = s->rows ? divide_up(s->rows, s->rows_per_task) : 0;
     s->element = dtype_size(q->out[0].dtype);
     s->bytes = (int64_t)desc_bytes(&q->out[0]);
     s->wide = q->in[1].dtype == DTYPE_I64;
@@ -145,7 +146,7 @@ static void run_task(void *context, int64_t task, int thread)
     const struct kernel_state *s = job->state;
     int64_t row = task * s->rows_per_task, end = row + s->rows_per_task;
     (void)thread;
-    for (end = end < s->rows ? end : s->rows; row < end; row++) {
+    for (end = smaller(end, s->rows); row < end; row++) {
         if (s->scatters)
             scatter_row(job, row);
         else
@@ -170,7 +171,7 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
                       .updates = s->scatters ? args->in[2] : NULL,
                       .y = args->out[0]};
     if (s->scatters)
-        pool_run(args->pool, (s->bytes + COPY_BYTES - 1) / COPY_BYTES, copy_block, &job);
+        pool_run(args->pool, divide_up(s->bytes, COPY_BYTES), copy_block, &job);
     pool_run(args->pool, s->tasks, run_task, &job);
 }
 

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd.h"
@@ -97,7 +98,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     (void)thread;
     const struct kernel_state *job = context;
     int64_t first = tile * job->bags_per_tile, last = first + job->bags_per_tile;
-    last = last < job->bags ? last : job->bags;
+    last = smaller(last, job->bags);
     for (int64_t bag = first; bag < last; bag++) {
         switch (job->width) {
         case 8:

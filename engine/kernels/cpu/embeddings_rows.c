@@ -6,6 +6,7 @@
  * index outside its table gives a row of zeros; the reference reports it as an error. */
 #include <stdlib.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/copy_bytes.h"
 #include "engine/kernels/lib/row_pitch.h"
 #include "engine/ops/lib/embedding_pairs.h"
@@ -60,9 +61,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->sum = embedding_sums(q->node);
     int64_t even = s->rows / ((int64_t)q->threads * TILES_PER_THREAD) + 1;
     int64_t limit = TILE_BYTES / bytes + 1;
-    even = even > ROWS_LEAST ? even : ROWS_LEAST;
+    even = larger(even, ROWS_LEAST);
     s->rows_per_tile = even < limit ? even : limit;
-    s->tiles = (s->rows + s->rows_per_tile - 1) / s->rows_per_tile;
+    s->tiles = divide_up(s->rows, s->rows_per_tile);
     return STATUS_OK;
 }
 
@@ -115,7 +116,7 @@ SIMD_INLINE int64_t index_at(const struct block *b, int64_t row, bool wide)
 SIMD_INLINE void prefetch(const float *row, int64_t width)
 {
     int64_t bytes = width * (int64_t)sizeof(float);
-    bytes = bytes < PREFETCH_BYTES ? bytes : PREFETCH_BYTES;
+    bytes = smaller(bytes, PREFETCH_BYTES);
     for (int64_t k = 0; k < bytes; k += LINE_BYTES)
         __builtin_prefetch((const char *)row + k, 0, 1);
 }

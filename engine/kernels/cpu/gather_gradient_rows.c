@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
 
@@ -49,7 +50,7 @@ static void plan_split(struct kernel_state *s, int threads)
 {
     int64_t chunks = s->count / CHUNK_INDICES;
     chunks = chunks > threads ? threads : chunks > 0 ? chunks : 1;
-    s->chunk = (s->count + chunks - 1) / chunks;
+    s->chunk = divide_up(s->count, chunks);
     s->chunks = chunks;
     while (s->shift < 30 &&
            ((s->inner * (int64_t)sizeof(float)) << (s->shift + 1) <= BUCKET_BYTES ||
@@ -59,7 +60,7 @@ static void plan_split(struct kernel_state *s, int threads)
     s->part_floats = s->inner;
     if (s->buckets * s->outer < threads * 4)
         s->part_floats = s->inner < PART_FLOATS ? s->inner : PART_FLOATS;
-    s->parts = s->inner ? (s->inner + s->part_floats - 1) / s->part_floats : 0;
+    s->parts = s->inner ? divide_up(s->inner, s->part_floats) : 0;
 }
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
@@ -160,7 +161,7 @@ static void sort_bucket(void *context, int64_t bucket, int thread)
     const int32_t *bucket_ends = job->places + (job->chunks - 1) * job->buckets;
     int32_t from = bucket ? bucket_ends[bucket - 1] : 0, to = bucket_ends[bucket], next = from;
     int64_t first = bucket << job->shift, last = first + ((int64_t)1 << job->shift);
-    last = last < job->rows ? last : job->rows;
+    last = smaller(last, job->rows);
     memset(job->ends + first, 0, (size_t)(last - first) * sizeof(*job->ends));
     for (int32_t e = from; e < to; e++)
         job->ends[job->entries[e].row]++;
@@ -232,7 +233,7 @@ static void sum_tile(void *context, int64_t tile, int thread)
     int64_t outer = tile / job->parts / job->buckets, column = part * job->part_floats;
     int64_t first = bucket << job->shift, last = first + ((int64_t)1 << job->shift);
     int64_t per_outer = job->bag ? job->count / job->bag : 0;
-    last = last < job->rows ? last : job->rows;
+    last = smaller(last, job->rows);
     struct part p = {.dy = job->dy + outer * per_outer * job->inner + column,
                      .width = job->inner - column < job->part_floats ? job->inner - column
                                                                      : job->part_floats,

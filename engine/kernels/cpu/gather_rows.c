@@ -5,6 +5,7 @@
  * twice the bandwidth at 64 to 256 bytes a row. An index outside the table gives a row of zeros;
  * the reference reports it as an error.
  */
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/copy_bytes.h"
 #include "engine/kernels/lib/row_pitch.h"
 #include "engine/ops/lib/axis.h"
@@ -52,7 +53,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     int64_t rows_per_tile = s->row_bytes ? TILE_BYTES / s->row_bytes + 1 : 1;
     s->rows_per_tile =
         rows_per_thread > 64 && rows_per_thread < rows_per_tile ? rows_per_thread : rows_per_tile;
-    s->tiles = (rows + s->rows_per_tile - 1) / s->rows_per_tile;
+    s->tiles = divide_up(rows, s->rows_per_tile);
     return STATUS_OK;
 }
 
@@ -77,7 +78,7 @@ SIMD_INLINE const char *row_at(const struct job *job, const struct kernel_state 
 
 SIMD_INLINE void prefetch(const char *row, int64_t bytes)
 {
-    bytes = bytes < PREFETCH_BYTES ? bytes : PREFETCH_BYTES;
+    bytes = smaller(bytes, PREFETCH_BYTES);
     for (int64_t k = 0; row && k < bytes; k += LINE_BYTES)
         __builtin_prefetch(row + k, 0, 1);
 }

@@ -2,6 +2,7 @@
  *
  * HardNegatives of f32: rows side by side; the negatives of a row are sorted by counting passes
  * over the bits of their losses, as suppression of boxes does it. */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/nms.h"
 #include "engine/kernels/lib/row_pitch.h"
@@ -67,7 +68,7 @@ static void row_work(void *context, int64_t n, int thread)
         }
     }
     int64_t kept = (int64_t)(job->ratio * (double)positives);
-    kept = kept < job->least ? job->least : kept;
+    kept = larger(kept, job->least);
     const int32_t *order = kept ? nms_sort(&r, negatives) : NULL;
     for (int64_t k = 0; k < kept && k < negatives; k++)
         flags[order[k]] = 1;

@@ -4,6 +4,7 @@
  * the means of g and g z beside the columns' sums, then dx. Sums over rows go up in tiles, which do
  * not depend on how many threads there are, and join in double; so the result does not, either.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/row_moments.h"
@@ -39,9 +40,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     if (s->size == 0)
         return UNSUPPORTED(why, "rows without elements");
     s->tile_rows = TILE_ELEMENTS / s->size;
-    s->tile_rows = s->tile_rows < TILE_ROWS_MIN ? TILE_ROWS_MIN : s->tile_rows;
-    s->tile_rows = s->tile_rows > TILE_ROWS_MAX ? TILE_ROWS_MAX : s->tile_rows;
-    s->tiles = (s->rows + s->tile_rows - 1) / s->tile_rows;
+    s->tile_rows = larger(s->tile_rows, TILE_ROWS_MIN);
+    s->tile_rows = smaller(s->tile_rows, TILE_ROWS_MAX);
+    s->tiles = divide_up(s->rows, s->tile_rows);
     s->epsilon = (float)node_float(q->node, "epsilon", 1e-5);
     s->centred = node_int(q->node, "centred", 1) != 0;
     for (int k = 0; k < 3; k++)
@@ -151,7 +152,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.parts = args->workspace;
     pool_run(args->pool, job.tiles, run_tile, &job);
     if (job.dscale || job.dbias)
-        pool_run(args->pool, (job.size + COLUMN_BLOCK - 1) / COLUMN_BLOCK, join_block, &job);
+        pool_run(args->pool, divide_up(job.size, COLUMN_BLOCK), join_block, &job);
 }
 
 REGISTER_KERNEL(layernorm_gradient) = {

@@ -3,6 +3,7 @@
  * LpNormalization along an axis whose elements are neighbours in memory: the last one, or the
  * channels of an image that is channels-last. The output may be the input's memory.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/simd.h"
@@ -57,7 +58,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     (void)thread;
     const struct kernel_state *job = context;
     int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
-    last = last < job->rows ? last : job->rows;
+    last = smaller(last, job->rows);
     for (int64_t row = first; row < last; row++) {
         const float *x = job->x + row * job->size;
         float *y = job->y + row * job->size, length = length_of(x, job->size, job->squares);

@@ -3,6 +3,7 @@
  * MatchPriors of f32: the priors' corners are laid side by side once, then images are matched each
  * on its own. A vector of priors is compared with a box at a time, and no overlap is stored: the
  * few that are asked for again are computed again. */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/row_pitch.h"
 #include "engine/kernels/lib/simd.h"
@@ -53,8 +54,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "more than 2^23 boxes");
     s->wide = q->in[MATCH_LABELS].dtype == DTYPE_I64;
     s->wants_offsets = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
-    s->padded = (s->m.priors + PAD - 1) / PAD * PAD;
-    s->thread_floats = (size_t)(3 * s->padded + (s->m.boxes + PAD - 1) / PAD * PAD);
+    s->padded = round_up(s->m.priors, PAD);
+    s->thread_floats = (size_t)(3 * s->padded + round_up(s->m.boxes, PAD));
     s->threads = q->threads;
     return STATUS_OK;
 }
@@ -227,7 +228,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     for (int k = 0; k < SIDES; k++)
         job.side[k] = (float *)args->workspace + k * job.padded;
     job.memory = (float *)args->workspace + SIDES * job.padded;
-    pool_run(args->pool, (job.padded + CHUNK - 1) / CHUNK, lay_out, &job);
+    pool_run(args->pool, divide_up(job.padded, CHUNK), lay_out, &job);
     pool_run(args->pool, job.m.images, image_work, &job);
 }
 

@@ -5,6 +5,7 @@
  * rows against one column), in the "sum" form across it ([K, N]). Both run at the speed at which
  * the matrix arrives; constant weights are packed better still (matmul_packed), which the tuner
  * finds out, but packing what comes at run time would cost more than the product. */
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/gemm_steps.h"
 #include "engine/kernels/lib/matmul_product.h"
 
@@ -45,11 +46,11 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "more than %d rows and columns, or not dense", FEW_MAX);
     int64_t unit = s->dot ? LINES : WIDE * VL, bytes = m->k * (int64_t)sizeof(float);
     int64_t least = TASK_BYTES / bytes / unit + 1; /* units in a task */
-    int64_t units = (s->lines + unit - 1) / unit, wanted = (int64_t)q->threads * TASKS_PER_THREAD;
+    int64_t units = divide_up(s->lines, unit), wanted = (int64_t)q->threads * TASKS_PER_THREAD;
     int64_t even = (units * m->batch + wanted - 1) / wanted;
-    even = even > least ? even : least;
+    even = larger(even, least);
     s->chunk = (even < units ? even : units) * unit;
-    s->chunks = (s->lines + s->chunk - 1) / s->chunk;
+    s->chunks = divide_up(s->lines, s->chunk);
     s->product.post.light = 0; /* all steps run over what was stored */
     return STATUS_OK;
 }

@@ -3,6 +3,7 @@
  * NonMaxSuppression of f32: images and classes run side by side (lib/nms.h); the rows of the result
  * are put together at the end.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/nms.h"
@@ -126,7 +127,7 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
     struct job job = {.state = s,
                       .boxes = args->in[BOXES],
                       .scores = args->in[SCORES],
-                      .limit = limit < s->limit_max ? limit : s->limit_max,
+                      .limit = smaller(limit, s->limit_max),
                       .iou = s->has_iou ? *(const float *)args->in[IOU] : 0,
                       .least = s->has_least ? *(const float *)args->in[LEAST_SCORE] : 0,
                       .counts = (int64_t *)(void *)shared,

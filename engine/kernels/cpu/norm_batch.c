@@ -3,6 +3,7 @@
  * BatchNormalization with given statistics: y = act(x factor + shift) per channel. The factors are
  * made at the head of each launch (a few vectors of work), so parameters may come at run time.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/tiles.h"
@@ -100,7 +101,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     (void)thread;
     const struct kernel_state *job = context;
     int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
-    last = last < job->rows ? last : job->rows;
+    last = smaller(last, job->rows);
     if (job->channels_last)
         channel_rows(job, first, last);
     else

@@ -9,6 +9,7 @@
  * result. dx is made from the last tile backwards, since that may still lie in a cache. Plain: a
  * channel is a tile.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
 
@@ -59,8 +60,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->channels_last = last || x->rank < 3;
     s->rows = s->images * s->plane;
     s->tile_rows = s->channels ? TILE_ELEMENTS / s->channels : 0;
-    s->tile_rows = s->tile_rows > TILE_ROWS_MIN ? s->tile_rows : TILE_ROWS_MIN;
-    s->tiles = (s->rows + s->tile_rows - 1) / s->tile_rows;
+    s->tile_rows = larger(s->tile_rows, TILE_ROWS_MIN);
+    s->tiles = divide_up(s->rows, s->tile_rows);
     return STATUS_OK;
 }
 
@@ -154,7 +155,7 @@ static void join_block(void *context, int64_t block, int thread)
     const struct kernel_state *job = context;
     int64_t from = block * CHANNEL_BLOCK, count = job->channels - from;
     double dy[CHANNEL_BLOCK] = {0}, dy_x[CHANNEL_BLOCK] = {0};
-    count = count < CHANNEL_BLOCK ? count : CHANNEL_BLOCK;
+    count = smaller(count, CHANNEL_BLOCK);
     for (int64_t t = 0; t < job->tiles; t++) {
         const float *part = job->parts + t * SUMS * job->channels + from;
         for (int64_t c = 0; c < count; c++) {
@@ -273,7 +274,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
         return;
     }
     pool_run(args->pool, job.tiles, sum_tile, &job);
-    pool_run(args->pool, (job.channels + CHANNEL_BLOCK - 1) / CHANNEL_BLOCK, join_block, &job);
+    pool_run(args->pool, divide_up(job.channels, CHANNEL_BLOCK), join_block, &job);
     if (job.dx)
         pool_run(args->pool, job.tiles, apply_tile, &job);
 }

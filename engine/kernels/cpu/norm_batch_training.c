@@ -11,6 +11,7 @@
  *
  * Plain: a channel is a tile; its planes are read for the mean, for the variance, and for y.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/row_moments.h"
 #include "engine/kernels/lib/simd_math.h"
@@ -75,8 +76,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     }
     s->rows = s->images * s->plane;
     s->tile_rows = TILE_ELEMENTS / s->channels;
-    s->tile_rows = s->tile_rows > TILE_ROWS_MIN ? s->tile_rows : TILE_ROWS_MIN;
-    s->tiles = (s->rows + s->tile_rows - 1) / s->tile_rows;
+    s->tile_rows = larger(s->tile_rows, TILE_ROWS_MIN);
+    s->tiles = divide_up(s->rows, s->tile_rows);
     s->outputs = q->out_count;
     return STATUS_OK;
 }
@@ -159,7 +160,7 @@ static void join_block(void *context, int64_t block, int thread)
     const struct kernel_state *job = context;
     int64_t from = block * CHANNEL_BLOCK, count = job->channels - from;
     double mean[CHANNEL_BLOCK] = {0}, squares[CHANNEL_BLOCK] = {0};
-    count = count < CHANNEL_BLOCK ? count : CHANNEL_BLOCK;
+    count = smaller(count, CHANNEL_BLOCK);
     for (int64_t t = 0; t < job->tiles; t++) {
         const float *part = job->parts + (t * MOMENTS + MEAN) * job->channels + from;
         double weight = (double)rows_of_tile(job, t) / (double)job->rows;
@@ -254,7 +255,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
         return;
     }
     pool_run(args->pool, job.tiles, measure_tile, &job);
-    pool_run(args->pool, (job.channels + CHANNEL_BLOCK - 1) / CHANNEL_BLOCK, join_block, &job);
+    pool_run(args->pool, divide_up(job.channels, CHANNEL_BLOCK), join_block, &job);
     pool_run(args->pool, job.tiles, apply_tile, &job);
 }
 

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/row_moments.h"
@@ -120,10 +121,10 @@ static void spread_mean(const struct kernel_state *job, int64_t count, const flo
 static void run_channels(void *context, int64_t tile, int thread)
 {
     const struct kernel_state *job = context;
-    int64_t tiles = (job->groups + job->tile_groups - 1) / job->tile_groups;
+    int64_t tiles = divide_up(job->groups, job->tile_groups);
     int64_t channel = tile % tiles * job->tile_groups * job->group_channels;
     int64_t limit = job->tile_groups * job->group_channels, count = job->channels - channel;
-    count = count < limit ? count : limit;
+    count = smaller(count, limit);
     float *sums = job->scratch + thread * 3 * limit, *mean = sums + limit, *factor = mean + limit;
     int64_t start = tile / tiles * job->plane * job->channels + channel;
     channel_sums(job, job->x + start, count, NULL, sums);
@@ -160,8 +161,8 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     if (job.plain)
         pool_run(args->pool, job.images * job.groups, run_group, &job);
     else
-        pool_run(args->pool, job.images * ((job.groups + job.tile_groups - 1) / job.tile_groups),
-                 run_channels, &job);
+        pool_run(args->pool, job.images * divide_up(job.groups, job.tile_groups), run_channels,
+                 &job);
 }
 
 REGISTER_KERNEL(norm_group) = {

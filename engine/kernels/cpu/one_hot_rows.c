@@ -4,6 +4,7 @@
  * "on". A row of thousands of zeros is written at memory speed, short rows at a few cycles each. */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/row_pitch.h"
 
@@ -35,7 +36,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->depth = q->out[0].shape.dim[q->out[0].shape.rank - 1];
     s->wide = q->in[0].dtype == DTYPE_I64;
     s->rows_per_tile = TILE_BYTES / (s->depth * 4 + 16) + 1;
-    s->tiles = (s->rows + s->rows_per_tile - 1) / s->rows_per_tile;
+    s->tiles = divide_up(s->rows, s->rows_per_tile);
     return STATUS_OK;
 }
 
@@ -62,7 +63,7 @@ static void work(void *context, int64_t tile, int thread)
     const struct kernel_state *s = job->s;
     int64_t first = tile * s->rows_per_tile, last = first + s->rows_per_tile;
     (void)thread;
-    last = last < s->rows ? last : s->rows;
+    last = smaller(last, s->rows);
     bool dense = s->pitch == s->depth;
     if (dense)
         fill(job->dst + first * s->depth, job->off, (last - first) * s->depth);

@@ -4,6 +4,7 @@
  * value. Dimensions are taken in memory order and merged where nothing is padded between them, so
  * that a line of a channels-last image is W x C long.
  */
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/copy_bytes.h"
 #include "engine/ops/lib/move.h"
 
@@ -80,7 +81,7 @@ static enum status read_sides(const struct kernel_query *q, struct kernel_state 
         s->lines *= s->sides[k].extent;
     int64_t bytes = line->extent * s->elem;
     s->lines_per_tile = bytes ? TILE_BYTES / bytes + 1 : 1;
-    s->tiles = bytes ? (s->lines + s->lines_per_tile - 1) / s->lines_per_tile : 0;
+    s->tiles = bytes ? divide_up(s->lines, s->lines_per_tile) : 0;
     return STATUS_OK;
 }
 

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/pool_span.h"
@@ -47,11 +48,11 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->average = q->in_count == 1;
     s->count_pads = node_int(q->node, "count_include_pad", 0) != 0;
     int64_t wanted = (int64_t)q->threads * TASKS_PER_THREAD, height = s->w.in[1];
-    int64_t bands = s->images > 0 ? (wanted + s->images - 1) / s->images : 1;
+    int64_t bands = s->images > 0 ? divide_up(wanted, s->images) : 1;
     int64_t least = 2 * ((s->w.kernel[1] - 1) * s->w.dilation[1] + 1);
-    s->band = (height + bands - 1) / bands;
-    s->band = s->band < least ? least : s->band;
-    s->bands = (height + s->band - 1) / s->band;
+    s->band = divide_up(height, bands);
+    s->band = larger(s->band, least);
+    s->bands = divide_up(height, s->band);
     return STATUS_OK;
 }
 

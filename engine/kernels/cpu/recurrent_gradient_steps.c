@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/ops/lib/recurrence.h"
@@ -51,8 +52,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     TRY(recurrence_from(q->node, &q->in[RECURRENCE_A].shape, &s->r, why));
     if (s->r.batch * s->r.hidden * s->r.steps == 0)
         return UNSUPPORTED(why, "an empty sequence");
-    s->parts = (s->r.batch + PART_LINES - 1) / PART_LINES;
-    s->parts = s->parts < q->threads ? s->parts : q->threads;
+    s->parts = divide_up(s->r.batch, PART_LINES);
+    s->parts = smaller(s->parts, q->threads);
     return STATUS_OK;
 }
 

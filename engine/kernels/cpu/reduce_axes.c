@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/tiles.h"
@@ -141,7 +142,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     if (job->reduced.rank == 0 && !job->inner_reduced) /* axes of size 1 at most */
         add_loop(&job->reduced, 1, 0);
     int64_t width = BLOCK * VL;
-    job->blocks = job->inner_reduced ? 1 : (job->inner + width - 1) / width;
+    job->blocks = job->inner_reduced ? 1 : divide_up(job->inner, width);
     int64_t elements = job->count * (job->inner_reduced ? 1 : width);
     job->results_per_tile =
         rows_of_tile(job->results * job->blocks, elements, TILE_ELEMENTS, q->threads);

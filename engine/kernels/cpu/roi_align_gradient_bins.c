@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/roi_mean.h"
 #include "engine/kernels/lib/simd.h"
 
@@ -21,7 +22,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 {
     (void)variant;
     TRY(roi_mean_from(q, &q->out[0].shape, &q->in[0].shape, &s->r, why));
-    s->blocks = s->r.nhwc ? (s->r.channels + BLOCK - 1) / BLOCK : s->r.channels;
+    s->blocks = s->r.nhwc ? divide_up(s->r.channels, BLOCK) : s->r.channels;
     return STATUS_OK;
 }
 

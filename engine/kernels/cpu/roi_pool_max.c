@@ -4,6 +4,7 @@
  * over its places with vectors of channels; regions overlap a lot, each place is read many times.
  * A task is a region and a block of channels, whose bins are gathered and written back plain.
  */
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/roi_bins.h"
@@ -20,7 +21,7 @@ struct kernel_state {
 
 static int64_t blocks_of(int64_t channels)
 {
-    return (channels + BLOCK - 1) / BLOCK;
+    return divide_up(channels, BLOCK);
 }
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/ops/lib/axis.h"
@@ -26,7 +27,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     TRY(axis_of_softmax(q->node, &q->in[0].shape, &s->axis, why));
     if (s->axis.inner == 1)
         return UNSUPPORTED(why, "the axis is the last one");
-    s->blocks = (s->axis.inner + VL - 1) / VL;
+    s->blocks = divide_up(s->axis.inner, VL);
     s->log = strcmp(q->node->op->name, "LogSoftmax") == 0;
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/tiles.h"
@@ -119,7 +120,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     (void)thread;
     const struct kernel_state *job = context;
     int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
-    last = last < job->rows ? last : job->rows;
+    last = smaller(last, job->rows);
     for (int64_t row = first; row < last; row++) {
         const float *x = job->x + row * job->size;
         float *y = job->y + row * job->size;

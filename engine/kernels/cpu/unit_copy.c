@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/copy_bytes.h"
@@ -53,7 +54,7 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
         job.dst = args->out[k];
         job.bytes = (int64_t)desc_bytes(&s->q->out[k]);
         if (job.src != job.dst)
-            pool_run(args->pool, (job.bytes + TILE_BYTES - 1) / TILE_BYTES, copy_tile, &job);
+            pool_run(args->pool, divide_up(job.bytes, TILE_BYTES), copy_tile, &job);
     }
 }
 

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/graph/op_list.h"
@@ -268,7 +269,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.other = job.entries + job.count;
     job.count = list_entries(&job);
     sort_entries(&job);
-    pool_run(args->pool, (job.count + TILE - 1) / TILE, update_tile, &job);
+    pool_run(args->pool, divide_up(job.count, TILE), update_tile, &job);
 }
 
 REGISTER_KERNEL(update_rows_sorted) = {

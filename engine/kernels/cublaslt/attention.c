@@ -5,6 +5,7 @@
  * before the softmax, so that is left to others. */
 #include <stdio.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/cublaslt/lib/algorithms.h"
 #include "engine/ops/lib/attention.h"
 
@@ -129,7 +130,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     }
     s->masked = query_in(q, 3) != NULL;
     s->scores_bytes = (size_t)(scores.batch * scores.m * scores.n) * sizeof(float);
-    s->scores_bytes = (s->scores_bytes + ALIGN_DEVICE - 1) / ALIGN_DEVICE * ALIGN_DEVICE;
+    s->scores_bytes = round_up(s->scores_bytes, ALIGN_DEVICE);
     set_softmax(query_in(q, 3), &of, &s->softmax);
     TRY(product_of_floats(&scores, q->tf32, (float)of.scale, &s->scores.product, why));
     TRY(product_of_floats(&values, q->tf32, 1, &s->values.product, why));

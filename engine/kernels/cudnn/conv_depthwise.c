@@ -5,6 +5,7 @@
  * is convolved waits in the workspace, in the type of the output. */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/cudnn/lib/conv.h"
 #include "engine/kernels/cudnn/lib/state.h"
 
@@ -68,7 +69,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     size_t largest = product > posts ? product : posts;
     size_t element = q->out[0].dtype == DTYPE_F32 ? sizeof(float) : sizeof(uint16_t);
     pair->inputs = q->in_count;
-    pair->middle = (largest + ALIGN_DEVICE - 1) / ALIGN_DEVICE * ALIGN_DEVICE;
+    pair->middle = round_up(largest, ALIGN_DEVICE);
     pair->workspace = pair->middle + (size_t)shape_count(&q->out[0].shape) * element;
     return STATUS_OK;
 }

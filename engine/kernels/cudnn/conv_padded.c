@@ -6,6 +6,7 @@
  * follows is any other convolution. Whether that pays is for the tuner to find. */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/cudnn/lib/conv.h"
 #include "engine/kernels/cudnn/lib/state.h"
 
@@ -119,7 +120,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     p->to = p->from;
     p->to.dim[1] = POSITION_BYTES / (int64_t)element;
     lie_channels_last(&p->to);
-    p->image = (bytes + ALIGN_DEVICE - 1) / ALIGN_DEVICE * ALIGN_DEVICE;
+    p->image = round_up(bytes, ALIGN_DEVICE);
     p->image_bytes = (size_t)(p->to.dim[0] * p->to.stride[0]) * element;
     p->to.dim[1] = p->from.dim[1];
     return STATUS_OK;

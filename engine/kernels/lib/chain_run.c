@@ -305,7 +305,7 @@ static void run_item(void *context, int64_t item, int thread)
     size_t own = SIMD_FN(chain_workspace)(plan, 1);
     struct tile t = {.scratch = (float *)((char *)run->args->workspace + (size_t)thread * own)};
     t.scratch_tile = plan->slots ? (int64_t)(own / sizeof(float)) / plan->slots : 0;
-    last = last < plan->tiles ? last : plan->tiles;
+    last = smaller(last, plan->tiles);
     for (int64_t k = first; k < last; k++) {
         if (plan->tile_rows) {
             int64_t rows = s->rows - k * plan->tile_rows;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/copy_bytes.h"
 
 enum {
@@ -259,8 +260,8 @@ static void cut_tiles(struct kernel_state *s, int threads)
     tile_bytes = tile_bytes > 4 * TILE_BYTES   ? 4 * TILE_BYTES
                  : tile_bytes < TILE_BYTES / 4 ? TILE_BYTES / 4
                                                : tile_bytes;
-    s->units_per_tile = unit_bytes ? (tile_bytes + unit_bytes - 1) / unit_bytes : 1;
-    s->tiles = (s->units + s->units_per_tile - 1) / s->units_per_tile;
+    s->units_per_tile = unit_bytes ? divide_up(tile_bytes, unit_bytes) : 1;
+    s->tiles = divide_up(s->units, s->units_per_tile);
 }
 
 enum status copy_prepare(const struct kernel_query *q, struct kernel_state *state,

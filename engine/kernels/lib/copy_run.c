@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The timed part of engine/kernels/lib/copy_plan.h. */
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/copy_block.h"
 #include "engine/kernels/lib/copy_bytes.h"
 #include "engine/kernels/lib/copy_plan.h"
@@ -167,7 +168,7 @@ static void tile_work(void *context, int64_t tile, int thread)
     const struct job *job = context;
     const struct kernel_state *s = job->state;
     int64_t first = tile * s->units_per_tile, last = first + s->units_per_tile;
-    last = last < s->units ? last : s->units;
+    last = smaller(last, s->units);
     for (int k = 0; k < s->count && last > 0; k++) {
         const struct copy_plan *plan = &s->plans[k];
         if (s->together) {

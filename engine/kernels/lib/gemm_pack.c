@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/gemm.h"
 #include "engine/kernels/lib/simd_square.h"
 
@@ -26,13 +27,13 @@ void *gemm_alloc(size_t bytes)
 int64_t gemm_panel_vectors(const struct gemm_plan *plan, int64_t panel)
 {
     int64_t left = plan->size.n - panel * plan->size.vectors * VL;
-    int64_t vectors = (left + VL - 1) / VL;
+    int64_t vectors = divide_up(left, VL);
     return vectors < plan->size.vectors ? vectors : plan->size.vectors;
 }
 
 int64_t gemm_packed_floats(const struct gemm_plan *plan)
 {
-    int64_t vectors = (plan->size.n + VL - 1) / VL;
+    int64_t vectors = divide_up(plan->size.n, VL);
     return vectors * VL * plan->size.taps * plan->size.k;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/copy_block.h"
 #include "engine/kernels/lib/workspace.h"
 
@@ -90,7 +91,7 @@ static void size_product(const struct kernel_query *q, const struct tuning *t,
                              .m = shape->m,
                              .n = shape->n,
                              .taps = 1,
-                             .k = (shape->k + per - 1) / per,
+                             .k = divide_up(shape->k, per),
                              .math = t->math,
                              .narrow = !s->is_bytes,
                              .flip = s->is_bytes && s->words.signed_a,
@@ -147,7 +148,7 @@ enum status words_plan(matmul_words_from *from, const struct kernel_query *q, in
     s->shifts = s->is_bytes && (!s->words.signed_b || s->words.zero_b != NONE);
     s->turn = shape->a_col != 1 && shape->k > 1;
     int64_t words = (shape->k * s->words.element + WORD - 1) / WORD;
-    s->line = (words + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS + LINE_WORDS;
+    s->line = round_up(words, LINE_WORDS) + LINE_WORDS;
     for (int d = 0; d < shape->batch_rank; d++)
         s->shared = s->shared && !shape->b_batch[d];
     size_product(q, t, s);
@@ -317,7 +318,7 @@ static void begin(struct job *job)
     const struct kernel_state *s = job->state;
     const struct matmul_shape *shape = &s->words.shape;
     int64_t rows = shape->batch * shape->m, matrices = s->shared ? 1 : shape->batch;
-    int64_t row_tasks = s->is_bytes ? (rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK : 0;
+    int64_t row_tasks = s->is_bytes ? divide_up(rows, ROWS_PER_TASK) : 0;
     job->panel_tasks = s->packed ? 0 : matrices * s->plan.panels;
     if (s->shifts)
         shift_columns(job);

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 
 enum { PIECE_TILE = 1 << 13, PIECE_ALIGN = 16 };
@@ -35,7 +36,7 @@ static inline int64_t pieces_parts(const struct kernel_query *q, int from, int e
     int64_t end = 0, count = (q->in_count - from) / each;
     for (int k = 0; k < count; k++)
         end += piece_capacity(&q->in[from + k * each]);
-    return (end + PIECE_TILE - 1) / PIECE_TILE + count;
+    return divide_up(end, PIECE_TILE) + count;
 }
 
 /* Of the same inputs. bytes: what it takes. */
@@ -54,7 +55,7 @@ static inline enum status pieces_make(struct pieces *p, const struct kernel_quer
         end += piece_capacity(desc);
     }
     p->count = count;
-    p->tiles = (end + PIECE_TILE - 1) / PIECE_TILE;
+    p->tiles = divide_up(end, PIECE_TILE);
     return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/lib/simd_square.h"
 #include "engine/kernels/lib/workspace.h"
 
@@ -119,7 +120,7 @@ enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kern
         return UNSUPPORTED(why, "an empty sequence");
     state->kernel = kernel;
     state->projection = projection_of(s, q->threads);
-    state->blocks = (s->hidden + VL - 1) / VL;
+    state->blocks = divide_up(s->hidden, VL);
     state->parts = parts_of(state, q->threads);
     state->workspace = lay_out(s, &state->projection, NULL).bytes;
     for (int k = 0; k < q->in_count; k++) {

@@ -6,6 +6,7 @@
 #ifndef ENGINE_KERNELS_LIB_SLICES_H
 #define ENGINE_KERNELS_LIB_SLICES_H
 
+#include "base/numbers/integers.h"
 #include "base/system/pool.h"
 #include "engine/kernels/lib/simd.h"
 
@@ -23,7 +24,7 @@ static inline void slices_add_part(void *context, int64_t task, int thread)
     (void)thread;
     const struct slices *s = context;
     int64_t end = (task + 1) * SLICES_TASK_FLOATS;
-    end = end < s->floats ? end : s->floats;
+    end = smaller(end, s->floats);
     for (int64_t k = task * SLICES_TASK_FLOATS; k < end; k += VL) {
         vm lanes = vm_first(end - k);
         vf sum = vf_load_m(s->from + k, lanes);
@@ -36,8 +37,7 @@ static inline void slices_add_part(void *context, int64_t task, int thread)
 static inline void slices_add(const struct slices *slices, struct pool *pool)
 {
     struct slices copy = *slices;
-    pool_run(pool, (copy.floats + SLICES_TASK_FLOATS - 1) / SLICES_TASK_FLOATS, slices_add_part,
-             &copy);
+    pool_run(pool, divide_up(copy.floats, SLICES_TASK_FLOATS), slices_add_part, &copy);
 }
 
 #endif

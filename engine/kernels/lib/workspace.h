@@ -6,11 +6,12 @@
 #ifndef ENGINE_KERNELS_LIB_WORKSPACE_H
 #define ENGINE_KERNELS_LIB_WORKSPACE_H
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 
 static inline size_t aligned_bytes(size_t bytes)
 {
-    return (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
+    return round_up(bytes, ALIGN_TENSOR);
 }
 
 static inline void *take_bytes(char *base, size_t *at, size_t bytes)

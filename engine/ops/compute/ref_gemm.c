@@ -121,7 +121,7 @@ void ref_gemm_run(struct pool *pool, const struct ref_gemm *items, int64_t count
     if (count == 0 || items->m == 0 || items->n == 0)
         return;
     struct grid grid = {.items = items,
-                        .row_tiles = (items->m + ROWS - 1) / ROWS,
+                        .row_tiles = divide_up(items->m, ROWS),
                         .column_tiles = (items->n + PANELS * NR - 1) / (PANELS * NR)};
     pool_run(pool, count * grid.row_tiles * grid.column_tiles, run_tile, &grid);
 }

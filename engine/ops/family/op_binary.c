@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/ops/family/op_binary.h"
 
+#include "base/numbers/integers.h"
+
 enum { TILE = 1 << 14 }; /* elements that a thread takes at a time */
 
 void walk_start(struct walk *walk, const struct shape *of, const struct shape *operand, int64_t k)
@@ -101,7 +103,7 @@ enum status binary_reference(const struct ref_call *call, const struct binary *b
                           .a = k == 1 ? call->in[0] : out,
                           .b = k < call->in_count ? call->in[k] : NULL,
                           .out = out};
-        pool_run(call->pool, (out->count + TILE - 1) / TILE, run_tile, &job);
+        pool_run(call->pool, divide_up(out->count, TILE), run_tile, &job);
     }
     return STATUS_OK;
 }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/numbers/integers.h"
+
 int64_t quantize_saturate(enum dtype dtype, double value)
 {
     int bits = (int)dtype_size(dtype) * 8;
@@ -55,8 +57,8 @@ enum status quantize_scales_from(const struct node *node, const struct shape *x,
                     node->op->name, shape_text(scale, text), shape_text(x, text_x),
                     (long long)wanted);
     int64_t size = x->dim[scales->axis], parts = scale->dim[scales->axis];
-    scales->block = block ? block : (size + parts - 1) / parts;
-    if (scales->block < 1 || (size + scales->block - 1) / scales->block != parts)
+    scales->block = block ? block : divide_up(size, parts);
+    if (scales->block < 1 || divide_up(size, scales->block) != parts)
         return FAIL(err, STATUS_FAILED, "%s: %lld blocks of %lld do not make %lld elements",
                     node->op->name, (long long)parts, (long long)scales->block, (long long)size);
     return STATUS_OK;
@@ -70,6 +72,6 @@ int64_t quantize_scales_index(const struct quantize_scales *scales, int64_t i)
     int64_t inner = shape_span(x, scales->axis + 1, x->rank), size = x->dim[scales->axis];
     if (!scales->block)
         return i / inner % size;
-    int64_t parts = (size + scales->block - 1) / scales->block;
+    int64_t parts = divide_up(size, scales->block);
     return (i / inner / size * parts + i / inner % size / scales->block) * inner + i % inner;
 }

@@ -7,10 +7,12 @@
 
 #include <stdint.h>
 
+#include "base/numbers/integers.h"
+
 /* Elements of a part of a tensor of `count`. */
 static inline int64_t rank_part(int64_t count, int64_t ranks)
 {
-    return (count + ranks - 1) / ranks;
+    return divide_up(count, ranks);
 }
 
 /* How many of them the tensor has, for rank `rank`. */

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/numbers/integers.h"
 #include "base/system/clock.h"
 #include "engine/kernels/cuda/lib/api.h"
 #include "tests/gpu/host/api.h"
@@ -209,7 +210,7 @@ static int free_device(void *memory)
 static int malloc_host(void **memory, size_t bytes)
 {
     SCRIPT("malloc_host");
-    *memory = aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
+    *memory = aligned_alloc(ALIGN, round_up(bytes, ALIGN));
     if (!*memory)
         return CUDA_OUT_OF_MEMORY;
     h.live++;

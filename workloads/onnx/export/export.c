@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/build_info.h"
+#include "base/numbers/integers.h"
 #include "base/system/output.h"
 #include "engine/graph/op.h"
 #include "engine/ops/lib/op_args.h"
@@ -299,7 +300,7 @@ static void place_external(struct exporter *x)
             continue;
         x->tensors[k].offset = at;
         at += (int64_t)tensor_bytes(&x->tensors[k]);
-        at = (at + ALIGN_EXTERNAL - 1) / ALIGN_EXTERNAL * ALIGN_EXTERNAL;
+        at = round_up(at, ALIGN_EXTERNAL);
     }
 }
 

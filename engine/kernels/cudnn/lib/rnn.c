@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/cudnn/lib/work.h"
 
 /* ---- what the node asks for ---- */
@@ -167,7 +168,7 @@ enum status rnn_plan_make(struct rnn_plan *plan, cudnnRNNAlgo_t algorithm, cudnn
     CUDNN_TRY(cudnn.rnn_temp_sizes(handle, plan->rnn, CUDNN_FWD_MODE_INFERENCE, plan->x,
                                    &plan->work_bytes, &reserve),
               why);
-    plan->work_bytes = (plan->work_bytes + UNIT - 1) / UNIT * UNIT;
+    plan->work_bytes = round_up(plan->work_bytes, UNIT);
     return STATUS_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/onednn/lib/adapter.h"
 
 enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
@@ -45,7 +46,7 @@ static void *packed_new(size_t bytes)
     void *memory;
     size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGN_TENSOR;
     size_t unit = bytes >= HUGE_PAGE ? SMALL_PAGE : ALIGN_TENSOR;
-    size_t padded = (bytes + unit - 1) / unit * unit;
+    size_t padded = round_up(bytes, unit);
     if (posix_memalign(&memory, align, padded) != 0)
         return NULL;
     if (bytes >= HUGE_PAGE)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/onednn/lib/adapter.h"
 
 /* ---- building ---- */
@@ -90,7 +91,7 @@ static enum status choose(const void *op_desc, const struct step_attr *attr, int
 size_t plan_work(struct plan *plan, size_t bytes)
 {
     size_t offset = plan->work_bytes;
-    plan->work_bytes += (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
+    plan->work_bytes += round_up(bytes, ALIGN_TENSOR);
     return offset;
 }
 

@@ -3,6 +3,7 @@
  * BLAS ends with C = alpha A B; bias, residual and cheap activations take a second pass. */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/kernels/openblas/lib/openblas.h"
 
 enum { ROWS_PER_TILE_COUNT = 16384, SERIAL_COUNT = 65536 };
@@ -133,6 +134,6 @@ void epilogue_run(const struct epilogue *epilogue, const struct kernel_args *arg
     int64_t rows = ROWS_PER_TILE_COUNT / epilogue->cols + 1;
     struct pass pass = {epilogue, args, rows};
     bool small = epilogue->rows * epilogue->cols < SERIAL_COUNT;
-    openblas.host->pool_run(small ? NULL : args->pool, (epilogue->rows + rows - 1) / rows, run_tile,
+    openblas.host->pool_run(small ? NULL : args->pool, divide_up(epilogue->rows, rows), run_tile,
                             &pass);
 }
