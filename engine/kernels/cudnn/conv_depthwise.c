@@ -11,7 +11,7 @@
 
 enum { INPUTS_MAX = 8 };
 
-/* What the hooks call a kernel_state: two of lib/state.h. */
+/* What the hooks call a kernel_state: two of lib/state.h, of which the first has the variants. */
 struct pair {
     struct kernel_state product, posts;
     int inputs;
@@ -74,16 +74,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     return STATUS_OK;
 }
 
-static int variants(const struct kernel_state *state)
-{
-    return work_variants(&pair_of(state)->product);
-}
-
-static void describe(const struct kernel_state *state, char *text, size_t size)
-{
-    work_describe(&pair_of(state)->product, text, size);
-}
-
 static size_t workspace(const struct kernel_state *state)
 {
     return pair_of(state)->workspace;
@@ -118,17 +108,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     work_launch(&pair->posts, &posts);
 }
 
-REGISTER(kernel, cudnn_conv_depthwise) = {.name = "cudnn_conv_depthwise",
-                                          .provider = "cudnn",
-                                          .device = "cuda",
-                                          .ops = OPS("Conv"),
-                                          .packs = 1u << 1,
-                                          .state_size = sizeof(struct pair),
-                                          .plan = plan,
-                                          .variants = variants,
-                                          .describe = describe,
-                                          .workspace = workspace,
-                                          .prepare = prepare,
-                                          .launch = launch,
-                                          .release = release,
-                                          .ranked_variants = true};
+CUDNN_KERNEL_AROUND(conv_depthwise, struct pair, .ops = OPS("Conv"), .packs = 1u << 1);

@@ -12,7 +12,8 @@
 
 enum { INPUTS_MAX = 8, POSITION_BYTES = 16, RANK = 4 };
 
-/* What the hooks call a kernel_state: one of lib/state.h, and the copy before it. */
+/* What the hooks call a kernel_state: one of lib/state.h, which has the variants, and the copy
+ * before it. */
 struct padded {
     struct kernel_state conv;
     const struct device *device;
@@ -126,16 +127,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     return STATUS_OK;
 }
 
-static int variants(const struct kernel_state *state)
-{
-    return work_variants(&padded_of(state)->conv);
-}
-
-static void describe(const struct kernel_state *state, char *text, size_t size)
-{
-    work_describe(&padded_of(state)->conv, text, size);
-}
-
 static size_t workspace(const struct kernel_state *state)
 {
     return padded_of(state)->image + padded_of(state)->image_bytes;
@@ -200,17 +191,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
         work_launch(&p->conv, &conv);
 }
 
-REGISTER(kernel, cudnn_conv_padded) = {.name = "cudnn_conv_padded",
-                                       .provider = "cudnn",
-                                       .device = "cuda",
-                                       .ops = OPS("Conv"),
-                                       .packs = 1u << 1,
-                                       .state_size = sizeof(struct padded),
-                                       .plan = plan,
-                                       .variants = variants,
-                                       .describe = describe,
-                                       .workspace = workspace,
-                                       .prepare = prepare,
-                                       .launch = launch,
-                                       .release = release,
-                                       .ranked_variants = true};
+CUDNN_KERNEL_AROUND(conv_padded, struct padded, .ops = OPS("Conv"), .packs = 1u << 1);

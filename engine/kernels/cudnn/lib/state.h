@@ -37,26 +37,29 @@ enum status work_prepare(const struct kernel_query *q, struct kernel_state *stat
 void work_launch(const struct kernel_state *state, const struct kernel_args *args);
 void work_release(struct kernel_state *state);
 
-/* Defines kernel `cudnn_<symbol>` from its build function. */
+/* Registers kernel `cudnn_<symbol>`. */
+#define CUDNN_REGISTER(symbol, ...)                                                                \
+    REGISTER(kernel, cudnn_##symbol) = {                                                           \
+        .name = "cudnn_" #symbol, .provider = "cudnn", .device = "cuda", __VA_ARGS__}
+
+/* Defines it from its build function. */
 #define CUDNN_KERNEL(symbol, build, ...)                                                           \
     static enum status symbol##_plan(const struct kernel_query *q, int variant,                    \
                                      struct kernel_state *state, struct error *why)                \
     {                                                                                              \
         return work_plan(build, q, variant, state, why);                                           \
     }                                                                                              \
-    REGISTER(kernel, cudnn_##symbol) = {.name = "cudnn_" #symbol,                                  \
-                                        .provider = "cudnn",                                       \
-                                        .device = "cuda",                                          \
-                                        .state_size = sizeof(struct kernel_state),                 \
-                                        .plan = symbol##_plan,                                     \
-                                        .variants = work_variants,                                 \
-                                        .describe = work_describe,                                 \
-                                        .workspace = work_workspace,                               \
-                                        .prepare = work_prepare,                                   \
-                                        .launch = work_launch,                                     \
-                                        .release = work_release,                                   \
-                                        .ranked_variants = true,                                   \
-                                        __VA_ARGS__}
+    CUDNN_REGISTER(symbol, .state_size = sizeof(struct kernel_state), .plan = symbol##_plan,       \
+                   .variants = work_variants, .describe = work_describe,                           \
+                   .workspace = work_workspace, .prepare = work_prepare, .launch = work_launch,    \
+                   .release = work_release, .ranked_variants = true, __VA_ARGS__)
+
+/* The same from functions of its own around those of a build function, whose state stands first in
+ * its state, of type `own`; variants are those of the build function. */
+#define CUDNN_KERNEL_AROUND(symbol, own, ...)                                                      \
+    CUDNN_REGISTER(symbol, .state_size = sizeof(own), .plan = plan, .variants = work_variants,     \
+                   .describe = work_describe, .workspace = workspace, .prepare = prepare,          \
+                   .launch = launch, .release = release, .ranked_variants = true, __VA_ARGS__)
 
 /* ---- for lib/work.c ---- */
 
