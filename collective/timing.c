@@ -327,8 +327,9 @@ static enum status rank_init(const struct timed *timed, struct group *group, int
     rank->bytes = buffer_bytes(timed);
     rank->checked = !o->memory;
     if (o->memory || !take_shared(rank, o)) {
-        rank->from = rank->checked ? memory_alloc(rank->bytes) : o->memory(rank->bytes);
-        rank->to = rank->checked ? memory_alloc(rank->bytes) : o->memory(rank->bytes);
+        void *(*memory)(size_t bytes) = o->memory ? o->memory : memory_alloc;
+        rank->from = memory(rank->bytes);
+        rank->to = memory(rank->bytes);
     }
     rank->agreed = calloc(2, sizeof(*rank->agreed));
     if (!rank->from || !rank->to || !rank->agreed)
@@ -383,17 +384,6 @@ static enum status run_in_this_process(struct timed *timed, const struct group_o
     return status;
 }
 
-static enum status run_launched(struct timed *timed, const struct group_options *options,
-                                const struct backend *backend, struct error *err)
-{
-    int rank, ranks;
-    const struct backend *starter = backend_starter(&rank, &ranks);
-    if (!starter || (starter != backend && !backend->device))
-        return FAIL(err, STATUS_FAILED, "ranks of %s are started by its own launcher: %s -n %d ...",
-                    backend->name, backend->launcher->programs[0], timed->options->ranks);
-    return run_in_this_process(timed, options, rank, 1, err);
-}
-
 enum status timing_run_rank(const struct timing_options *options, const struct timing_case *cases,
                             int count, struct timing *results, struct error *err)
 {
@@ -427,10 +417,16 @@ enum status timing_run(const struct timing_options *options, const struct timing
     struct group_options group = {.deadline_ns = options->deadline_ns};
     struct timing_options ready = *options;
     struct timed timed = {&ready, cases, count, results, NULL, 0, false};
-    int rank, ranks;
-    TRY(backend_ready(options->backend, &ready.backend, err));
-    if (options->backend->launcher || (options->backend->device && backend_starter(&rank, &ranks)))
-        return run_launched(&timed, &group, options->backend, err);
+    const struct backend *backend = options->backend, *starter = NULL;
+    int rank = 0, ranks;
+    TRY(backend_ready(backend, &ready.backend, err));
+    if (backend->launcher || backend->device)
+        starter = backend_starter(&rank, &ranks);
+    if (backend->launcher && (!starter || (starter != backend && !backend->device)))
+        return FAIL(err, STATUS_FAILED, "ranks of %s are started by its own launcher: %s -n %d ...",
+                    backend->name, backend->launcher->programs[0], options->ranks);
+    if (starter)
+        return run_in_this_process(&timed, &group, rank, 1, err);
     if (!ready.backend->separate)
         return run_in_this_process(&timed, &group, 0, options->ranks, err);
     return run_forked(&timed, &group, err);

@@ -101,8 +101,10 @@ double student_quantile(double p, double df)
 double digamma(double x)
 {
     double sum = 0;
-    for (; x < 6; x++)
+    while (x < 6) {
         sum -= 1 / x;
+        x += 1;
+    }
     double y = 1 / (x * x);
     return sum + log(x) - 0.5 / x -
            y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y / 132))));
@@ -111,8 +113,10 @@ double digamma(double x)
 double trigamma(double x)
 {
     double sum = 0;
-    for (; x < 6; x++)
+    while (x < 6) {
         sum += 1 / (x * x);
+        x += 1;
+    }
     double y = 1 / (x * x);
     return sum + 0.5 * y +
            (1 + y * (1.0 / 6 - y * (1.0 / 30 - y * (1.0 / 42 - y * (1.0 / 30 - y * 5 / 66))))) / x;

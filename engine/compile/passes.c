@@ -59,7 +59,7 @@ static enum status run_pass(struct graph *g, const struct pass_row *row, struct 
     double before = log ? graph_flops(g) : 0;
     TRY(end_pass(g, row->name, row->run(g, err), err));
     double change = log ? graph_flops(g) - before : 0;
-    if (change != 0)
+    if (log && change != 0)
         log->changes[log->count++] = (struct pass_change){row->name, change};
     return STATUS_OK;
 }

@@ -89,7 +89,7 @@ static int rank_of(struct exe *exe)
 
 enum status shards_fill(const struct shards *shards, struct exe *exe, struct error *err)
 {
-    char *tile = malloc(MATERIALISE_TILE * sizeof(double));
+    void *tile = malloc(MATERIALISE_TILE * sizeof(double));
     if (!tile)
         return FAIL_NO_MEMORY(err);
     for (int k = 0; k < shards->count; k++) {
