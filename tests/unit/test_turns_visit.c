@@ -59,14 +59,21 @@ static void read_log(const struct pair *p, char *text, size_t size)
     unlink(p->log);
 }
 
+/* A visit of both, and their log in one line, which is the test's until the next visit. */
+static const char *visit_pair(struct pair *p, struct turns_visit *visit)
+{
+    static char log[2048];
+    MUST(turns_visit_take, p->side, &p->rules, visit);
+    read_log(p, log, sizeof(log));
+    return log;
+}
+
 TEST(turns_go_a_b_b_a)
 {
     struct pair p;
     struct turns_visit visit;
-    char log[2048];
     open_pair(&p, "25.0", "30.0");
-    MUST(turns_visit_take, p.side, &p.rules, &visit);
-    read_log(&p, log, sizeof(log));
+    const char *log = visit_pair(&p, &visit);
     assert_int_equal(visit.count, 4);
     assert_int_equal(visit.block, 1);
     assert_int_equal(visit.failed, -1);
@@ -89,13 +96,10 @@ TEST(the_other_one_may_be_first)
 {
     struct pair p;
     struct turns_visit visit;
-    char log[2048];
     open_pair(&p, "25.0", "25.0");
     p.rules.first = 1;
     p.rules.pairs_min = 2;
-    MUST(turns_visit_take, p.side, &p.rules, &visit);
-    read_log(&p, log, sizeof(log));
-    assert_string_equal(log, "B A A B B A B A A B ");
+    assert_string_equal(visit_pair(&p, &visit), "B A A B B A B A A B ");
     turns_visit_release(&visit);
 }
 
@@ -105,11 +109,9 @@ TEST(short_executions_come_in_blocks)
 {
     struct pair p;
     struct turns_visit visit;
-    char log[2048];
     open_pair(&p, "0.5", "0.25");
     p.rules.pairs_min = 2;
-    MUST(turns_visit_take, p.side, &p.rules, &visit);
-    read_log(&p, log, sizeof(log));
+    const char *log = visit_pair(&p, &visit);
     assert_int_equal(visit.block, 8);
     assert_string_equal(log, "A B B A A B A4 A8 B4 B8 B4 B8 A4 A8 ");
     turns_visit_release(&visit);
@@ -119,12 +121,10 @@ TEST(long_ones_are_warm_after_one_and_are_two_at_least)
 {
     struct pair p;
     struct turns_visit visit;
-    char log[2048];
     open_pair(&p, "400.0", "500.0");
     p.rules.pairs_min = 8;
     p.rules.seconds_max = 0;
-    MUST(turns_visit_take, p.side, &p.rules, &visit);
-    read_log(&p, log, sizeof(log));
+    const char *log = visit_pair(&p, &visit);
     assert_int_equal(visit.count, 2);
     assert_string_equal(log, "A B A B B A ");
     turns_visit_release(&visit);
