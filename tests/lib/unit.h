@@ -53,6 +53,10 @@ struct unit_test {
             fail_msg("\"%s\" does not say \"%s\"", fails_err.message, says);                       \
     } while (0)
 
+/* Calls release(copy of *object) when the test that runs has ended, however it ended, before
+ * after_each: what a helper makes, tests need not release. */
+void after_test(void (*release)(void *object), const void *object, size_t size);
+
 /* What stands around the tests of a program, which may define it; each part may be left out. */
 struct unit_fixture {
     /* Before anything else: UNIT_RUN, or the exit code with which the program ends at once. */

@@ -159,6 +159,12 @@ static struct protocol usual(void)
                              .server_queries = 200};
 }
 
+static void release_measurement(void *m)
+{
+    measurement_release(m);
+}
+
+/* Released after the test. */
 static struct measurement measure(struct script *s, const struct protocol *p)
 {
     struct measurement m;
@@ -171,6 +177,7 @@ static struct measurement measure(struct script *s, const struct protocol *p)
     struct measure_options options = {
         .protocol = p, .time = &time, .progress = progress, .progress_context = s, .cpus = 2};
     MUST(measure_run, &subject, &options, &m);
+    after_test(release_measurement, &m, sizeof(m));
     return m;
 }
 
@@ -192,7 +199,6 @@ TEST(constant_times_stop_at_the_floor)
     assert_int_equal(m.samples[5].page_faults, 0);
     assert_true(m.samples[5].migrations == RECORD_NONE);
     assert_string_equal(m.stop_reason, "interval 0 % of the median after 15 samples");
-    measurement_release(&m);
 }
 
 static double noisy(int64_t k)
@@ -211,7 +217,6 @@ TEST(noise_is_sampled_until_the_interval_is_narrow)
     assert_close(m.median_s, 1e-3, 2e-5);
     assert_false(isnan(m.p99_s));
     assert_true(m.valid);
-    measurement_release(&m);
 }
 
 static double wild(int64_t k)
@@ -228,7 +233,6 @@ TEST(what_never_settles_ends_at_the_cap_and_is_invalid)
     assert_non_null(strstr(m.stop_reason, "cap of 4 s"));
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "unstable"));
-    measurement_release(&m);
 }
 
 TEST(the_cap_of_samples_holds)
@@ -239,7 +243,6 @@ TEST(the_cap_of_samples_holds)
     struct measurement m = measure(&s, &p);
     assert_int_equal(m.timed, 40);
     assert_string_equal(m.stop_reason, "cap of 40 samples");
-    measurement_release(&m);
 }
 
 static double slowing(int64_t k)
@@ -255,7 +258,6 @@ TEST(drift_is_found)
     struct measurement m = measure(&s, &p);
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "drifting"));
-    measurement_release(&m);
 }
 
 TEST(stolen_time_is_found)
@@ -266,7 +268,6 @@ TEST(stolen_time_is_found)
     assert_close(m.steal_share, 0.05, 1e-6); /* a tenth of one CPU of two */
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "taken by other machines"));
-    measurement_release(&m);
 }
 
 /* Issue 15.3. Run 10 is the seventh of the time phase. What its own work took stays in. */
@@ -318,7 +319,6 @@ TEST(a_pause_is_set_apart_and_slowness_is_not)
         assert_int_equal(m.count, text[0] ? 19 : 18); /* another is taken in its place */
         assert_close(m.max_s, text[0] ? 1e-3 : 1e-3 + s.pause_ns * 1e-9, 1e-9);
         assert_close(m.overhead_s, 0, 1e-9);
-        measurement_release(&m);
     }
 }
 
@@ -332,7 +332,6 @@ TEST(too_many_pauses_make_a_result_invalid)
     assert_int_equal(m.timed, 15);
     assert_string_equal(m.reason, "7 samples of up to 0.001 s are set apart: the machine slept; "
                                   "15 others are too few to rely on");
-    measurement_release(&m);
 }
 
 TEST(a_pause_of_a_server_makes_it_invalid)
@@ -350,7 +349,6 @@ TEST(a_pause_of_a_server_makes_it_invalid)
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "1 sample of 3.0 s is set apart: the process was stopped"));
     assert_int_equal(m.timed, 200);
-    measurement_release(&m);
 }
 
 /* Only the time phase is watched; what is known of it is a reason, what is not has one. */
@@ -370,14 +368,12 @@ TEST(busy_neighbours_make_a_result_invalid)
     assert_false(m.valid);
     assert_string_equal(m.reason, "disturbed: 30.0 % of the CPU time went to other programs on "
                                   "this machine (busiest: yes, 0.5 CPUs)");
-    measurement_release(&m);
     s = (struct script){.ns = constant,
                         .clock_hz = NAN,
                         .disturbance = disturbance_unknown("the kernel does not tell")};
     m = measure(&s, &p);
     assert_true(m.valid && isnan(m.wait_share));
     assert_string_equal(m.wait_note, "the kernel does not tell");
-    measurement_release(&m);
 }
 
 /* What it did before, or in the warm-up, is over. */
@@ -389,11 +385,9 @@ TEST(heat_that_holds_the_clock_is_found)
     struct measurement m = measure(&s, &p);
     assert_false(m.valid); /* 9 of 15 samples, 100 us each */
     assert_string_equal(m.reason, "throttled: heat held the clock down for 0.0009 s of 0.015 s");
-    measurement_release(&m);
     s = (struct script){.ns = constant, .clock_hz = 1.98e9, .heat_ns = 5000000000};
     m = measure(&s, &p);
     assert_true(m.valid);
-    measurement_release(&m);
 }
 
 /* Without a counter of its time: the board's and the hardware's reasons count as they are seen. One
@@ -425,7 +419,6 @@ TEST(reasons_that_hold_the_clock_are_found)
                      cases[k].by);
         assert_string_equal(m.reason, reason);
         assert_true(m.valid == !cases[k].by);
-        measurement_release(&m);
     }
 }
 
@@ -438,7 +431,6 @@ TEST(cold_runs_flush_before_each_sample_and_do_not_count_it)
     assert_int_equal(s.flushed, m.count);
     assert_close(m.median_s, 1e-3, 1e-12);
     assert_close(m.overhead_s, 0, 1e-12);
-    measurement_release(&m);
 }
 
 TEST(interruption_keeps_what_was_taken)
@@ -450,7 +442,6 @@ TEST(interruption_keeps_what_was_taken)
     assert_int_equal(m.timed, 7);
     assert_false(m.valid);
     assert_string_equal(m.reason, "interrupted after 7 samples");
-    measurement_release(&m);
 }
 
 /* What can be launched together is; a sample is the time of one execution all the same. */
@@ -460,7 +451,6 @@ TEST(offline_joins_executions)
     struct protocol p = usual();
     struct measurement m = measure(&s, &p);
     assert_true(s.joined_s == 0 && s.many == 0); /* single_stream */
-    measurement_release(&m);
     p.scenario = SCENARIO_OFFLINE;
     s = (struct script){.ns = constant, .clock_hz = NAN, .joins = true};
     m = measure(&s, &p);
@@ -468,7 +458,6 @@ TEST(offline_joins_executions)
     assert_int_equal(s.many, 15 * 100);
     assert_int_equal(s.runs, 3 + 15 * 100);
     assert_close(m.median_s, 1e-3, 1e-12);
-    measurement_release(&m);
 }
 
 TEST(offline_takes_blocks)
@@ -480,7 +469,6 @@ TEST(offline_takes_blocks)
     assert_int_equal(s.runs, 3 + 15 * 100); /* blocks of 0.1 s */
     assert_close(m.median_s, 1e-3, 1e-12);
     assert_close(m.rate_hz, 1000, 1e-6);
-    measurement_release(&m);
 }
 
 /* A queue with constant service and Poisson arrivals (M/D/1): with few queries the 99th percentile
@@ -500,7 +488,6 @@ TEST(server_finds_the_highest_passing_rate)
     for (int64_t k = m.count - 200; k < m.count; k++)
         longest = fmax(longest, (double)m.samples[k].queue_ns);
     assert_true(longest > 1e6); /* some had to wait */
-    measurement_release(&m);
 }
 
 TEST(server_says_when_no_rate_passes)
@@ -513,7 +500,6 @@ TEST(server_says_when_no_rate_passes)
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "no rate keeps p99 within 0.5 ms"));
     assert_true(isnan(m.rate_hz));
-    measurement_release(&m);
 }
 
 TEST(quantiles_are_exact)
@@ -528,7 +514,6 @@ TEST(quantiles_are_exact)
     assert_close(m.p999_s, 1e-3 * (1 + 0.002 * 1002), 1e-9);
     assert_close(m.min_s, 1e-3 * 1.006, 1e-9);
     assert_close(m.mad_s, 1e-3 * 0.002 * 250, 1e-9);
-    measurement_release(&m);
 }
 
 static void run_nothing(void *context)

@@ -72,7 +72,6 @@ TEST(every_view_runs_on_nothing_and_on_something)
                 continue;
             struct grid grid = place_view(place, name, "run", 1);
             assert_true(grid.column_count > 1);
-            grid_release(&grid);
             views++;
         }
         assert_in_range(views, 16, 100);
@@ -97,10 +96,8 @@ TEST(names_carry_units_and_missing_is_null)
     assert_string_equal(grid_text(&grid, 5, "median"), "");
     assert_true(isnan(grid_number(&grid, 0, "no such column")));
     assert_int_equal(grid_column_find(&grid, "no such column"), -1);
-    grid_release(&grid);
     grid = place_view(place, "results", "run", 77);
     assert_int_equal(grid.row_count, 0);
-    grid_release(&grid);
 }
 
 /* Roofs: 100 GFLOP/s, DRAM 10 GB/s, L3 50 GB/s of 4 MiB. Work: 1 GFLOP, 10 MB unless changed. */
@@ -145,7 +142,6 @@ TEST(bounds_follow_the_roofs)
              1e-12);
     }
     assert_non_null(strstr(grid_text(&grid, 3, "note"), "Winograd"));
-    grid_release(&grid);
 }
 
 /* What the caches hold is a fact of the machine; what they were measured with is a stopgap. */
@@ -162,7 +158,6 @@ TEST(size_of_the_cache_comes_from_the_machine)
     struct grid grid = place_view(place, "bounds", "run", 1);
     near(grid_number(&grid, 0, "largest_cache"), 33554432, 0);
     near(grid_number(&grid, 0, "memory_time"), 1e7 / 5e10, 1e-12); /* fits it now */
-    grid_release(&grid);
 }
 
 TEST(no_ceiling_is_unknown_not_zero)
@@ -174,7 +169,6 @@ TEST(no_ceiling_is_unknown_not_zero)
     assert_string_equal(grid_text(&grid, 0, "bound"), "unknown");
     assert_non_null(strstr(grid_text(&grid, 0, "note"), "DRAM"));
     assert_true(isnan(grid_number(&grid, 0, "recoverable")));
-    grid_release(&grid);
 }
 
 TEST(steps_share_the_time)
@@ -187,23 +181,19 @@ TEST(steps_share_the_time)
     for (int64_t row = 0; row < 6; row++)
         share += grid_number(&grid, row, "share");
     near(share, 1, 1e-12);
-    grid_release(&grid);
     grid = place_view(place, "breakdown", "result", 1);
     assert_int_equal(grid.row_count, 4);
     assert_string_equal(grid_text(&grid, 0, "kind"), "Conv");
     near(grid_number(&grid, 0, "share"), 2.0 / 6, 1e-12);
     near(grid_number(&grid, 0, "flops"), 2e9 / 6, 1);
-    grid_release(&grid);
     grid = place_view(place, "offenders", "run", 1);
     assert_int_equal(grid.row_count, 6);
     assert_true(grid_number(&grid, 0, "recoverable") >= grid_number(&grid, 5, "recoverable"));
     /* 3.33 MB of 4 MiB: the cache; 1/6 GFLOP at 100 GFLOP/s are 1.67 ms of 3.33 ms. */
     near(grid_number(&grid, 0, "roof_time"), 1e-2 / 6, 1e-9);
-    grid_release(&grid);
     grid = place_view(place, "roofline_ops", "result", 1);
     assert_int_equal(grid.row_count, 6);
     near(grid_number(&grid, 0, "intensity"), 50, 1e-9);
-    grid_release(&grid);
 }
 
 TEST(samples_are_sorted_and_thinned)
@@ -221,7 +211,6 @@ TEST(samples_are_sorted_and_thinned)
     }
     near(grid_number(&grid, 0, "quantile"), 0.5 / 50000, 1e-12);
     near(grid_number(&grid, grid.row_count - 1, "quantile"), 1 - 0.5 / 50000, 1e-12);
-    grid_release(&grid);
 }
 
 /* ---- several runs ---- */
@@ -277,7 +266,6 @@ TEST(words_find_runs)
     struct grid grid = place_view(place, "baselines", "run", 1);
     assert_int_equal(grid.row_count, 1);
     assert_int_equal(grid_number(&grid, 0, "run"), 1);
-    grid_release(&grid);
 }
 
 TEST(history_and_differences_of_runs)
@@ -312,11 +300,9 @@ TEST(history_and_differences_of_runs)
     grid_release(&grid);
     grid = place_view(place, "environment", "run", 1);
     assert_int_equal(grid.row_count, 4);
-    grid_release(&grid);
     grid = place_view(place, "unavailable", "run", 1);
     assert_int_equal(grid.row_count, 3); /* a counter, a ceiling, a fact */
     assert_string_equal(grid_text(&grid, 0, "reason"), "perf_event_paranoid is 3");
-    grid_release(&grid);
 }
 
 TEST(only_reading_and_only_what_is_there)

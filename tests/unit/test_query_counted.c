@@ -80,7 +80,6 @@ TEST(counted_points_are_drawn_twice)
     grid_is(&grid, 1, "intensity", 125);
     grid_is(&grid, 1, "valid", 0);
     grid_is(&grid, 1, "flop_rate", 5e10);
-    grid_release(&grid);
 }
 
 TEST(each_device_has_its_counters)
@@ -102,18 +101,15 @@ TEST(each_device_has_its_counters)
     grid_is(&grid, 2, "executed_ratio", 7);
     grid_is(&grid, 2, "intensity_counted", 250);
     grid_is(&grid, 2, "intensity_read", 1e3 / 3);
-    grid_release(&grid);
     grid = place_view(place, "results", "run", (double)place->run);
     grid_is(&grid, 0, "flops", 1e9);
     grid_is(&grid, 0, "energy", 11);
     grid_is(&grid, 2, "energy", 5);
     grid_is(&grid, 0, "dram_read", 8e6);
     grid_is(&grid, 2, "dram_write", 1e6);
-    grid_release(&grid);
     grid = place_view(place, "compare_points", "run", (double)place->run);
     grid_is(&grid, 0, "dram", 1e7);
     grid_is(&grid, 2, "dram", 4e6);
-    grid_release(&grid);
 }
 
 TEST(steps_keep_model_and_count_apart)
@@ -127,15 +123,12 @@ TEST(steps_keep_model_and_count_apart)
     grid_is(&grid, 0, "intensity_read", 100);
     grid_is(&grid, 0, "executed_ratio", 1.2);
     grid_is(&grid, 1, "executed_ratio", NAN);
-    grid_release(&grid);
     grid = place_view(place, "ops", "result", 1);
     grid_is(&grid, 0, "flops", 5e8);
     grid_is(&grid, 0, "flops_counted", 6e8);
     grid_is(&grid, 0, "dram_write", 5e6);
-    grid_release(&grid);
     grid = place_view(place, "breakdown", "result", 1);
     grid_is(&grid, 0, "flops", 5e8);
-    grid_release(&grid);
 }
 
 /* Where ranges are forbidden, samples tell the bytes; nothing else stands in for a count. */
@@ -157,10 +150,8 @@ TEST(samples_stand_in_for_ranges)
     grid_is(&grid, 0, "flops_counted", NAN);
     grid_is(&grid, 0, "intensity_counted", 100);
     grid_is(&grid, 1, "intensity_counted", NAN);
-    grid_release(&grid);
     grid = place_view(place, "results", "run", (double)place->run);
     grid_is(&grid, 0, "energy", NAN);
-    grid_release(&grid);
 }
 
 const struct unit_fixture unit_fixture = {.before_each = open_run, .after_each = place_close};

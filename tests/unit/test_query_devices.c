@@ -94,11 +94,9 @@ TEST(points_are_judged_by_their_device)
     grid_is(&grid, 1, "memory_time", 2.5e-6);
     grid_is(&grid, 1, "recoverable", 1e-4);
     grid_is(&grid, 2, "peak", 5e13); /* the best of its precision */
-    grid_release(&grid);
     grid = place_view(place, "offenders", "result", 2);
     assert_int_equal(grid.row_count, 2);
     grid_is(&grid, 0, "roof_time", 5e-5);
-    grid_release(&grid);
     struct query_value key = {"point", "0000000000001001", 0};
     MUST(query_view, place->store, "history_roofs", &key, 1, &grid);
     grid_is(&grid, 0, "fraction_of_roof", 0.5);
@@ -120,7 +118,6 @@ TEST(ceilings_of_others_are_not_used)
     grid_is(&grid, 0, "largest_cache", NAN);
     assert_string_equal(grid_text(&grid, 1, "bound"), "unknown");
     grid_is(&grid, 1, "peak", NAN);
-    grid_release(&grid);
 }
 
 static int64_t labelled(const struct grid *grid, const char *label)
@@ -150,12 +147,10 @@ TEST(roofs_are_drawn_by_device_and_precision)
     grid_is(&grid, labelled(&grid, "cuda tf32 tensor peak 50 TFLOP/s"), "value", 5e13);
     labelled(&grid, "cuda DRAM 1 TB/s");
     labelled(&grid, "cuda L2 4 TB/s");
-    grid_release(&grid);
     grid = place_view(place, "report_roofs", "result", 3);
     assert_int_equal(grid.row_count, 3);
     labelled(&grid, "tf32 tensor peak 50 TFLOP/s");
     labelled(&grid, "DRAM 1 TB/s");
-    grid_release(&grid);
 }
 
 const struct unit_fixture unit_fixture = {.before_each = open_run, .after_each = place_close};

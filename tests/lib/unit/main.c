@@ -12,6 +12,35 @@ static int by_line(const void *a, const void *b)
            (*(const struct unit_test *const *)b)->line;
 }
 
+struct later {
+    void (*release)(void *object);
+    struct later *before;
+    max_align_t object[];
+};
+
+/* What after_test was told during the test that runs, the last first. */
+static struct later *later;
+
+void after_test(void (*release)(void *object), const void *object, size_t size)
+{
+    struct later *new = malloc(sizeof(*new) + size);
+    assert_non_null(new);
+    *new = (struct later){release, later};
+    memcpy(new->object, object, size);
+    later = new;
+}
+
+static int end_test(void **state)
+{
+    while (later) {
+        struct later *last = later;
+        later = last->before;
+        last->release(last->object);
+        free(last);
+    }
+    return &unit_fixture && unit_fixture.after_each ? unit_fixture.after_each(state) : 0;
+}
+
 static int run_all(const struct unit_fixture *around)
 {
     /* cppcheck-suppress comparePointers ; both are of one section */
@@ -25,7 +54,7 @@ static int run_all(const struct unit_fixture *around)
         qsort(tests, count, sizeof(*tests), by_line);
         for (size_t k = 0; k < count; k++)
             cases[k] = (struct CMUnitTest){tests[k]->name, tests[k]->run, around->before_each,
-                                           around->after_each, NULL};
+                                           end_test, NULL};
         failed =
             _cmocka_run_group_tests("tests", cases, count, around->before_all, around->after_all);
     }

@@ -66,11 +66,17 @@ void place_fill(const char *path, const char *uuid, int when, int first, int las
     store_close(store);
 }
 
+static void release_grid(void *grid)
+{
+    grid_release(grid);
+}
+
 struct grid place_view(struct place *place, const char *name, const char *parameter, double value)
 {
     struct grid grid;
     struct query_value values[] = {{parameter, NULL, value}};
     MUST(query_view, place->store, name, values, 1, &grid);
+    after_test(release_grid, &grid, sizeof(grid));
     return grid;
 }
 

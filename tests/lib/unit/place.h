@@ -26,7 +26,7 @@ struct store *place_store(const char *path);
 void put_result(struct store *store, int64_t run, int sequence, double time_s, int64_t samples);
 /* A database with one finished run, begun at second `when`: its results first to last of 20 ms. */
 void place_fill(const char *path, const char *uuid, int when, int first, int last, int64_t samples);
-/* A view of its database, with one parameter. */
+/* A view of its database, with one parameter; released after the test. */
 struct grid place_view(struct place *place, const char *name, const char *parameter, double value);
 /* What a question that has one integer as its answer gives. */
 int64_t sql_count(struct store *store, const char *sql);
