@@ -6,6 +6,7 @@
 
 #include "tests/lib/data_case.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 #include "workloads/lib/sentences.h"
 
 enum { S = 4, T = 5, N = 4 };
@@ -143,16 +144,6 @@ TEST(broken_pairs_are_refused)
 
 /* ---- which files are meant ---- */
 
-static void write_file(const char *folder, const char *name, const char *text)
-{
-    char path[300];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
 enum { TEXT = 400 };
 #define text_of(...) print_text((char[TEXT]){""}, __VA_ARGS__)
 
@@ -186,11 +177,11 @@ TEST(files_are_named_alone_or_in_pairs)
     struct data_case c;
     struct error err;
     assert_non_null(mkdtemp(folder));
-    write_file(folder, "corpus.vi", "a b\nc\n");
-    write_file(folder, "corpus.en", "x y\nz\n");
-    write_file(folder, "test.vi", "a\n");
-    write_file(folder, "test.en", "x\n");
-    write_file(folder, "all.tsv", "a\tx\n");
+    put_file(folder, "/corpus.vi", "a b\nc\n");
+    put_file(folder, "/corpus.en", "x y\nz\n");
+    put_file(folder, "/test.vi", "a\n");
+    put_file(folder, "/test.en", "x\n");
+    put_file(folder, "/all.tsv", "a\tx\n");
     find(text_of("%s/corpus.vi,corpus.en", folder), folder, &place);
     assert_string_equal(place.file[0], "corpus.vi");
     assert_string_equal(place.file[1], "corpus.en");
@@ -200,7 +191,7 @@ TEST(files_are_named_alone_or_in_pairs)
     assert_string_equal(place.file[0], "all.tsv");
     char other[] = "/tmp/ridge-pairs-XXXXXX";
     assert_non_null(mkdtemp(other));
-    write_file(other, "corpus.en", "x y\nz\n");
+    put_file(other, "/corpus.en", "x y\nz\n");
     find_no(text_of("%s/corpus.vi,%s/corpus.en", folder, other),
             "both files must lie in one folder");
     find_no(text_of("cora:%s/corpus.vi,corpus.en", folder),

@@ -12,6 +12,7 @@
 #include "results/sqlite.h"
 #include "tests/lib/made_results.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 #include "tests/lib/unit/place.h"
 
 static const char uuid_a[] = "aaaaaaaa-0000-4000-8000-000000000001";
@@ -163,9 +164,7 @@ TEST(hostile_files_are_refused)
         other_sql(place, hostile[k].sql);
         refused(place, hostile[k].why);
     }
-    FILE *file = fopen(place->other, "w");
-    fputs("run,time\n", file);
-    fclose(file);
+    write_file(place->other, "run,time\n");
     refused(place, "not a database");
 }
 
@@ -327,9 +326,7 @@ TEST(damaged_spool_stays_and_is_told)
     snprintf(path, sizeof(path), "%s.spool", place->db);
     assert_int_equal(mkdir(path, 0700), 0);
     snprintf(path, sizeof(path), "%s.spool/%s.db", place->db, uuid_a);
-    FILE *file = fopen(path, "w");
-    fputs("this is no database at all, but it is long enough to be looked at", file);
-    fclose(file);
+    write_file(path, "this is no database at all, but it is long enough to be looked at");
     struct store *store = place_store(place->db);
     assert_int_equal(store_spools_left(store), 1);
     assert_int_equal(access(path, F_OK), 0);

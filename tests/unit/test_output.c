@@ -20,6 +20,7 @@
 
 #include "base/system/output.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 
 struct place {
     char folder[64], path[128];
@@ -44,14 +45,6 @@ static int place_close(void **state)
     assert_int_equal(system(command), 0);
     free(place);
     return 0;
-}
-
-static void write_plain(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
 }
 
 static void assert_holds(const char *path, const char *text)
@@ -94,7 +87,7 @@ TEST(a_file_takes_its_place_when_it_is_whole)
 {
     struct place *place = *state;
     struct output out;
-    write_plain(place->path, "old");
+    write_file(place->path, "old");
     MUST(output_open, &out, place->path, OUTPUT_DERIVED);
     fputs("new", out.stream);
     fflush(out.stream);
@@ -108,7 +101,7 @@ TEST(a_failure_keeps_the_old_file)
 {
     struct place *place = *state;
     struct error err = {0};
-    write_plain(place->path, "old");
+    write_file(place->path, "old");
     FAIL(&err, STATUS_FAILED, "the first reason");
     assert_int_equal(put(place->path, "new", STATUS_UNSUPPORTED, &err), STATUS_UNSUPPORTED);
     assert_string_equal(err.message, "the first reason");
@@ -123,7 +116,7 @@ TEST(a_full_disk_keeps_the_old_file)
     struct output out;
     struct error err = {0};
     struct rlimit old, small = {.rlim_cur = 20000};
-    write_plain(place->path, "old");
+    write_file(place->path, "old");
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small.rlim_max = old.rlim_max;
     signal(SIGXFSZ, SIG_IGN);
@@ -219,7 +212,7 @@ TEST(permissions_stay_and_new_files_get_the_umask)
 TEST(what_killed_writers_leave_does_not_pile_up)
 {
     struct place *place = *state;
-    write_plain(place->path, "old");
+    write_file(place->path, "old");
     for (int k = 0; k < 20; k++) {
         pid_t child = fork();
         if (child == 0) {

@@ -8,23 +8,16 @@
 #include "base/registry.h"
 #include "harness/campaign/plan_time.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 
 static char path[64]; /* of the suite being tested */
-
-static void put_suite(const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
 
 /* A plan of a suite's text on a machine of four CPUs. */
 static void plan_text(const char *text, struct plan_overrides o, struct plan *plan)
 {
     char *const words[] = {path};
     o.cpus = 4;
-    put_suite(text);
+    write_file(path, text);
     MUST(plan_from_words, words, 1, &o, plan);
 }
 
@@ -34,7 +27,7 @@ static void fails(const char *text, struct plan_overrides o, const char *message
     struct error err = {.message = ""};
     struct plan plan;
     o.cpus = 4;
-    put_suite(text);
+    write_file(path, text);
     assert_int_equal(plan_from_words(words, 1, &o, &plan, &err), STATUS_FAILED);
     if (!strstr(err.message, message))
         fail_msg("\"%s\" lacks \"%s\"", err.message, message);

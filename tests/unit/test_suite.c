@@ -7,6 +7,7 @@
 #include "base/registry.h"
 #include "harness/suite/suite.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 
 enum { CPUS = 6 };
 
@@ -200,16 +201,6 @@ TEST(mistakes_name_file_line_and_key)
 
 static char folder[64];
 
-static void put_file(const char *name, const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
 static enum status load(const char *name, struct suite *suite, struct error *err)
 {
     char path[128];
@@ -220,8 +211,9 @@ static enum status load(const char *name, struct suite *suite, struct error *err
 TEST(includes_come_first_and_the_includer_wins)
 {
     struct suite suite;
-    put_file("inner.toml", "[defaults]\nbatch = 1\nthreads = 2\n" NCF);
-    put_file("outer.toml", "include = [\"inner.toml\", \"inner\"]\n[defaults]\nbatch = 7\n" RESNET);
+    put_file(folder, "/inner.toml", "[defaults]\nbatch = 1\nthreads = 2\n" NCF);
+    put_file(folder, "/outer.toml",
+             "include = [\"inner.toml\", \"inner\"]\n[defaults]\nbatch = 7\n" RESNET);
     MUST(load, "outer.toml", &suite);
     assert_int_equal(suite.count, 2); /* inner counts once */
     assert_string_equal(suite.entries[0].workload->name, "ncf");
@@ -236,8 +228,8 @@ TEST(includes_come_first_and_the_includer_wins)
 TEST(an_error_in_an_include_names_that_file)
 {
     struct suite suite;
-    put_file("wrong.toml", "\nbtach = 3\n");
-    put_file("outer.toml", "include = \"wrong.toml\"\n" NCF);
+    put_file(folder, "/wrong.toml", "\nbtach = 3\n");
+    put_file(folder, "/outer.toml", "include = \"wrong.toml\"\n" NCF);
     FAILS(STATUS_FAILED, "/wrong.toml:2: btach: ", load, "outer.toml", &suite);
 }
 
@@ -245,8 +237,8 @@ TEST(a_circle_of_includes_is_refused)
 {
     struct suite suite;
     struct error err = {.message = ""};
-    put_file("a.toml", "include = \"b.toml\"\n" NCF);
-    put_file("b.toml", "\ninclude = \"./a.toml\"\n");
+    put_file(folder, "/a.toml", "include = \"b.toml\"\n" NCF);
+    put_file(folder, "/b.toml", "\ninclude = \"./a.toml\"\n");
     assert_int_equal(load("a.toml", &suite, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "b.toml:2: include: "));
     assert_non_null(strstr(err.message, "includes itself"));
@@ -257,11 +249,11 @@ TEST(deep_includes_end)
     struct suite suite;
     for (int k = 0; k < 20; k++) {
         char name[32], text[64];
-        snprintf(name, sizeof(name), "deep%d.toml", k);
+        snprintf(name, sizeof(name), "/deep%d.toml", k);
         snprintf(text, sizeof(text), "include = \"deep%d.toml\"\n", k + 1);
-        put_file(name, text);
+        put_file(folder, name, text);
     }
-    put_file("deep20.toml", NCF);
+    put_file(folder, "/deep20.toml", NCF);
     FAILS(STATUS_FAILED, "too many includes", load, "deep0.toml", &suite);
     MUST(load, "deep10.toml", &suite);
     suite_release(&suite);
@@ -271,8 +263,8 @@ TEST(models_are_relative_to_the_suite)
 {
     struct suite suite;
     char path[128];
-    put_file("m.onnx", "");
-    put_file("model.toml", "[[workload]]\npath = \"m.onnx\"\n");
+    put_file(folder, "/m.onnx", "");
+    put_file(folder, "/model.toml", "[[workload]]\npath = \"m.onnx\"\n");
     MUST(load, "model.toml", &suite);
     snprintf(path, sizeof(path), "%s/m.onnx", folder);
     assert_string_equal(suite.entries[0].path, path);

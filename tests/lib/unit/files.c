@@ -25,6 +25,14 @@ int test_file_remove(void **state)
     return remove(test_file);
 }
 
+void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
 void put_file(const char *root, const char *path, const char *text)
 {
     char whole[512];
@@ -34,8 +42,5 @@ void put_file(const char *root, const char *path, const char *text)
         mkdir(whole, 0755);
         *at = '/';
     }
-    FILE *file = fopen(whole, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
+    write_file(whole, text);
 }
