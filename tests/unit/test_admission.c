@@ -17,6 +17,7 @@
 #include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/workload.h"
 
 /* ---- what is free ---- */
@@ -229,8 +230,7 @@ TEST(trials_of_gradients_are_within_the_estimate)
     print_message("# estimated %.1f MB, used %.1f MB\n", estimate * 1e-6, used * 1e-6);
     if (known && !getenv("ASAN_OPTIONS") && !getenv("TSAN_OPTIONS"))
         assert_true(used < estimate + ADMISSION_MARGIN_BYTES);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* The estimate is held against what the kernel has seen of real networks. */
@@ -259,8 +259,7 @@ TEST(the_estimate_covers_what_is_used)
             assert_true(used < estimate + margin);
             assert_true(estimate < 1.5 * used + ADMISSION_MARGIN_BYTES);
         }
-        exe_free(exe);
-        graph_free(g);
+        exe_graph_free(exe, g);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "engine/run/exe.h"
 #include "tests/lib/op_case.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 
 static const struct fill noise = {.kind = FILL_UNIFORM, .a = -2, .b = 2};
 
@@ -218,8 +219,7 @@ TEST(prices_agree)
         if (sum.elementwise != own.elementwise || sum.transcendentals != own.transcendentals)
             fail_msg("%s: %g and %g, as a chain %g and %g", price_cases[k].name, own.elementwise,
                      own.transcendentals, sum.elementwise, sum.transcendentals);
-        exe_free(exe);
-        graph_free(g);
+        exe_graph_free(exe, g);
     }
 }
 

@@ -59,8 +59,7 @@ TEST(gradients_of_products_copy_no_matrix)
         for (int s = 0; s < 2; s++)
             assert_string_equal(exe_step_at(exe, s).kernel->provider, "native");
         assert_true(run_error(exe, g) <= 2e-5);
-        exe_free(exe);
-        graph_free(g);
+        exe_graph_free(exe, g);
     }
 }
 
@@ -103,7 +102,6 @@ TEST(convolutions_of_states_are_fast)
         for (int s = 0; s < exe_step_count(exe); s++)
             assert_string_equal(exe_step_at(exe, s).kernel->provider, "native");
         assert_true(run_error(exe, g) <= 2e-5);
-        exe_free(exe);
-        graph_free(g);
+        exe_graph_free(exe, g);
     }
 }

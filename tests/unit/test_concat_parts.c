@@ -207,8 +207,7 @@ TEST(a_part_is_counted_once)
         }
     }
     assert_int_equal(copies_of(exe), 1);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(as_it_is_where_that_is_asked_for)
@@ -220,8 +219,7 @@ TEST(as_it_is_where_that_is_asked_for)
         struct exe_options options = {.no_fuse = kind == 0, .keep_values = kind == 1};
         struct exe *exe = compiled_with(g, options);
         assert_int_equal(copies_of(exe), 1);
-        exe_free(exe);
-        graph_free(g);
+        exe_graph_free(exe, g);
     }
 }
 
@@ -247,6 +245,5 @@ TEST(a_state_moves_on)
         for (int k = 0; k < WIDTH; k++)
             assert_true(kept[(LENGTH - 1) * WIDTH + k] == (row[k] > 0 ? row[k] : 0));
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }

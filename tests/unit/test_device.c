@@ -124,8 +124,7 @@ TEST(everything_there_is_captured)
     for (int s = 0; s < exe_step_count(exe); s++)
         assert_string_equal(exe_step_at(exe, s).kernel->device, "cuda");
     assert_true(run_error(exe, g) <= 1e-4);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     assert_int_equal(gpu_live(), before);
 }
 
@@ -140,8 +139,7 @@ TEST(changed_inputs_are_uploaded)
             x[k] = (float)((k * 7 + round * 3) % 11) - 5;
         assert_true(run_error(exe, g) <= 1e-4);
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(runs_in_a_row_give_the_last_result)
@@ -153,8 +151,7 @@ TEST(runs_in_a_row_give_the_last_result)
         exe_start(exe);
     exe_wait(exe);
     assert_true(run_error(exe, g) <= 1e-4);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* As many as take a millisecond are one graph; what is left over is launched one by one, and new
@@ -192,8 +189,7 @@ TEST(short_runs_share_a_graph)
     exe = compiled(g, &options);
     assert_int_equal(exe_join_runs(exe, 1e-6), 1);
     exe_start_runs(exe, 2);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(the_host_computes_what_no_kernel_takes)
@@ -218,8 +214,7 @@ TEST(the_host_computes_what_no_kernel_takes)
     options.keep_values = true;
     exe = compiled(g, &options);
     assert_true(run_error(exe, g) <= 1e-4);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     assert_int_equal(gpu_live(), before);
 }
 
@@ -238,8 +233,7 @@ TEST(the_tuner_times_on_the_device)
             assert_true(timed >= 2); /* two sizes of tile */
     }
     assert_true(run_error(exe, g) <= 1e-4);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(steps_have_times)
@@ -252,8 +246,7 @@ TEST(steps_have_times)
     for (int s = 0; s < exe_step_count(exe); s++)
         assert_true(times[s] > 0);
     assert_int_equal(exe_status(exe, NULL), STATUS_OK);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* One capture serves all repeats, and the device's clock goes on by itself. */
@@ -283,8 +276,7 @@ TEST(steps_are_timed_within_a_replay)
     assert_int_equal(exe_status(exe, NULL), STATUS_OK);
     assert_null(exe_not_captured(exe));
     assert_int_equal(gpu_live(), before);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* What could not be captured again is launched, and computes the same. */
@@ -310,8 +302,7 @@ TEST(a_run_is_captured_again)
     MUST(exe_capture_again, exe); /* there is nothing to capture */
     exe_run(exe);
     assert_memory_equal(exe_output(exe, 0), first, sizeof(first));
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* A run is one launch of a graph and one wait; it allocates nothing on the device. */
@@ -329,8 +320,7 @@ TEST(a_run_is_a_replay)
             exe_run(exe);
         assert_int_equal(host_gpu()->calls(), expected[k]);
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* One run goes ahead; then as many as were asked for lie between two events. */
@@ -354,8 +344,7 @@ TEST(runs_are_timed_by_the_device)
     options.device = NULL;
     exe = compiled(g, &options);
     assert_true(exe_time_runs(exe, 2) > 0);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* Median time of exe_run (ns) while the device does nothing. */

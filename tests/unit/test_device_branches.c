@@ -142,10 +142,7 @@ TEST(what_was_faster_is_remembered)
     char *at = strstr(copy, " side_by_side ");
     assert_non_null(at);
     memcpy(at, " one_by_one   ", strlen(" side_by_side "));
-    FILE *file = fopen(test_file, "w");
-    assert_non_null(file);
-    fputs(copy, file);
-    fclose(file);
+    write_file(test_file, copy);
     free(copy);
     struct exe *exe = compiled_owned(three_branches(), &options);
     assert_float_equal(commands_of(exe), 8, 1e-6);

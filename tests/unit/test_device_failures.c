@@ -174,8 +174,7 @@ TEST(a_refused_launch_names_its_node)
     host_gpu()->script("launch", 0, 0);
     exe_run(exe);
     assert_int_equal(host_gpu()->calls(), 0);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 const struct unit_fixture unit_fixture = {.start = host_gpu_start};

@@ -11,6 +11,7 @@
 #include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { ILLEGAL_ADDRESS = 700, INVALID_VALUE = 1, COMMAND_NS = 1000000 };
@@ -169,8 +170,7 @@ TEST(the_loser_is_not_tried_by_the_next_process)
     options.retune = true;
     MUST(exe_new, g, &options, &exe);
     assert_string_equal(exe_step_at(exe, 0).candidates[0].reason, "");
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     test_file_remove(state);
 }
 
@@ -208,8 +208,7 @@ TEST(another_device_goes_on)
     MUST(exe_new, g, &options, &exe);
     exe_run(exe);
     MUST(exe_status, exe);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 const struct unit_fixture unit_fixture = {

@@ -73,8 +73,7 @@ TEST(it_keeps_the_mean_and_masks_are_independent)
             assert_true(fabs(both(first, earlier) - keep * keep) < 5 * deviation);
         memcpy(earlier, first, sizeof(earlier));
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(masks_are_the_same_everywhere)
@@ -183,6 +182,5 @@ TEST(steps_of_training_drop_by_their_number)
         else
             assert_memory_not_equal(first, dx, sizeof(first));
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }

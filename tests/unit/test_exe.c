@@ -149,8 +149,7 @@ TEST(memory_plan_shares)
     MUST(exe_new, g, &options, &exe);
     struct exe_memory memory = exe_memory(exe);
     assert_true(memory.arena_bytes < memory.unshared_bytes / 4);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* No two tensors that live at the same time overlap: each writes its own pattern. */
@@ -171,8 +170,7 @@ TEST(planned_blocks_do_not_overlap)
                         q->offset + (int64_t)q->bytes <= p->offset);
         }
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(steady_run_allocates_nothing)
@@ -192,8 +190,7 @@ TEST(steady_run_allocates_nothing)
     struct mallinfo2 after = mallinfo2();
     assert_int_equal(before.uordblks, after.uordblks);
     assert_int_equal(before.hblks, after.hblks);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(tuner_remembers)
@@ -218,8 +215,7 @@ TEST(tuner_remembers)
     tune_cache_release(&cache);
     MUST(exe_new, g, &options, &exe);
     assert_string_equal(exe_step_at(exe, 0).kernel->name, kernel);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     test_file_remove(state);
 }
 
@@ -239,8 +235,7 @@ TEST(look_ups_stream_only_the_rows_they_take)
     struct exe_step step = exe_step_at(exe, 0);
     assert_int_equal((int)step.bytes_in, 4 * 8 * 4 + 4 * 8);
     assert_int_equal((int)step.bytes_out, 4 * 8 * 4);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* dssd321 was wrong by 3.5e-5 with our own kernels: sums went on from block to block of depth, one

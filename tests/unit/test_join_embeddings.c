@@ -169,8 +169,7 @@ TEST(indices_of_all_tables_are_checked)
     ((int32_t *)exe_input(exe, 0))[BATCH - 1] = TABLE;
     assert_int_equal(exe_run_checked(exe, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "index 40"));
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* relu(rows + bias) side by side, as NCF has it: one sum and one activation of all. */

@@ -103,6 +103,5 @@ TEST(nothing_moves_before_the_last_part)
     }
     for (int k = 0; k < IN * OUT; k++)
         assert_true(fabs((double)weights[k] - w[k]) < 1e-5);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }

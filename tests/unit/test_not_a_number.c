@@ -17,6 +17,7 @@
 #include "tests/lib/noise.h"
 #include "tests/lib/sample_plugin.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 static const double nan_value = (double)NAN, infinity = (double)INFINITY;
@@ -140,8 +141,7 @@ static struct verification verified(bool with_nan, const char *kernel)
                                   .only_variant = NONE};
     if (exe_new(g, &options, &exe, &err) != STATUS_OK || verify_exe(g, exe, &v, &err) != STATUS_OK)
         fail_msg("%s", err.message);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     return v;
 }
 
@@ -197,8 +197,7 @@ TEST(the_tuner_refuses_each_with_the_count)
         if (!strstr(found->reason, cases[i].reason))
             fail_msg("%s: \"%s\"", cases[i].kernel, found->reason);
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 static int load(void **state)

@@ -224,8 +224,7 @@ static void executable_steps(const struct subject *subject, const struct file *g
             fail_msg("%s in f32, step %d: loss %.8g, PyTorch's %.8g", subject->name, step, loss,
                      losses[step]);
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(ten_steps_in_f32_follow_them)

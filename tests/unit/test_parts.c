@@ -129,8 +129,7 @@ static enum status learn(const struct job *job, enum table_strategy tables, bool
     }
     if (status == STATUS_OK)
         status = gather(exe, &shards, out, err);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     shards_release(&shards);
     return status;
 }
@@ -205,8 +204,7 @@ static enum status count_sparse(void *context, struct group *group, int rank, st
         sparse += exe_step_at(exe, s).node->op == &op_update_rows;
     if (status == STATUS_OK && sparse != 1)
         status = FAIL(err, STATUS_INVALID, "%d tables are updated in rows", sparse);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     shards_release(&shards);
     communicator_close(&comm);
     return status;

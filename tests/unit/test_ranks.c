@@ -12,6 +12,7 @@
 #include "collective/local_ranks.h"
 #include "engine/compile/compile.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/training.h"
 
 enum { RANKS = 3 };
@@ -77,8 +78,7 @@ static enum status gradients(const struct many *many, struct comm *comm, int ran
             memcpy(to + *elements, exe_output(exe, k), (size_t)count * sizeof(*to));
         *elements += count;
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     return status;
 }
 

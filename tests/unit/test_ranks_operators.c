@@ -17,6 +17,7 @@
 #include "engine/train/autodiff.h"
 #include "tests/lib/made_nccl.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 
 static const char *program;
 
@@ -178,8 +179,7 @@ static enum status run_exe(const struct job *job, struct comm *comm, struct erro
         if (status == STATUS_OK && job->on_device)
             status = check_queue(exe, run, err);
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     return status;
 }
 
@@ -310,8 +310,7 @@ static enum status exchange_unit(void *context, struct group *group, int rank, s
     }
     if (status == STATUS_OK && exe_exchange_count(exe) != 1)
         status = FAIL(err, STATUS_INVALID, "%d exchanges", exe_exchange_count(exe));
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     communicator_close(&comm);
     return status;
 }
@@ -454,8 +453,7 @@ static enum status count_down(void *context, struct group *group, int rank, stru
         for (int64_t e = 0; e < COUNTERS * comm.ranks && status == STATUS_OK; e++)
             status = compare(exe, 0, "counter", 2 - run, e, err);
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     communicator_close(&comm);
     return status;
 }

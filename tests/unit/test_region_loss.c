@@ -7,6 +7,7 @@
 
 #include "engine/compile/compile.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/vision/region_loss.h"
 #include "workloads/lib/vision/regions.h"
 #include "workloads/lib/vision/scenes.h"
@@ -70,8 +71,7 @@ static void check(double size, float extent, bool y_first)
         }
     }
     assert_true(positive > 0 && negative == COUNT - positive);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(offsets_lead_to_objects_in_pixels)

@@ -8,6 +8,7 @@
 #include "base/registry.h"
 #include "engine/compile/compile.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/vision/pages.h"
 #include "workloads/lib/vision/seglink.h"
 
@@ -75,8 +76,7 @@ TEST(targets_are_what_the_decoder_reads)
         lines += ((const float *)data[1])[k * PAGE_NUMBERS + 2] > 0;
     assert_true(lines > PAGES);
     assert_true(fabs(found(exe, other) - (lines - 1) / lines) < 1e-12);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* A square of 2 x 2 on its corner, and upright ones in it: of 1.5 the corners stick out, and 0.56

@@ -54,8 +54,7 @@ TEST(a_state_keeps_what_an_execution_left)
     exe_reset(exe);
     assert_int_equal(*step, 0);
     assert_memory_equal(w, first, sizeof(first));
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* Without passes the backward pass begins with another shape of a constant. */
@@ -72,8 +71,7 @@ TEST(a_step_runs_as_it_was_built)
     exe_run(exe);
     for (int i = 0; i < WIDTH; i++)
         assert_true(fabsf(w[i] - (first[i] - 0.125f * x[i])) < 1e-6f);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* The weights are updated where they lie; the counter, whose operator cannot, is copied. */
@@ -95,8 +93,7 @@ TEST(updates_happen_in_place)
         bool same = exe_input(exe, in) == exe_output(exe, out);
         assert_int_equal(same, strcmp(compiled->values[pair->before].name, "w") == 0);
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(the_reference_carries_states_on)
@@ -175,8 +172,7 @@ static size_t step_of(const struct train_options *options, struct ref_tensor *ou
     MUST(reference_run, g, NULL, outputs, NULL);
     MUST(exe_new, g, &no_tune, &exe);
     size_t bytes = exe_memory(exe).arena_bytes;
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     return bytes;
 }
 

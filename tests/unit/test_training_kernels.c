@@ -11,6 +11,7 @@
 #include "engine/graph/op.h"
 #include "harness/train/trainer.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/training.h"
 
 static int count_plain(const char *spec, const struct exe *exe)
@@ -43,8 +44,7 @@ static int plain_steps_of(const struct workload *w)
     MUST(workload_open_training, spec, job.model.batch, &as_published, &g, &training);
     MUST(exe_new, g, &options, &exe);
     int count = count_plain(spec, exe);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     free(spec);
     return count;
 }

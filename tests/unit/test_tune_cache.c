@@ -17,6 +17,7 @@
 #include "tests/lib/sample_plugin.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
+#include "tests/lib/unit/graphs.h"
 
 enum { POISON_NS = 123456789, BUILDS = 40 };
 
@@ -44,8 +45,7 @@ static double winner_ns(bool quick, int64_t size)
     struct exe_step step = exe_step_at(exe, 0);
     for (int k = 0; k < step.candidate_count; k++)
         ns = step.candidates[k].chosen ? step.candidates[k].time_ns : ns;
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
     return ns;
 }
 
@@ -135,10 +135,7 @@ TEST(old_builds_are_forgotten)
 
 TEST(files_of_earlier_versions_are_read)
 {
-    FILE *file = fopen(test_file, "w");
-    assert_non_null(file);
-    fputs("00000000000000ab old_kernel 3 1500\nnonsense\n# half\n00ff\n", file);
-    fclose(file);
+    write_file(test_file, "00000000000000ab old_kernel 3 1500\nnonsense\n# half\n00ff\n");
     struct tune_cache cache;
     tune_cache_load(&cache, test_file);
     const struct tune_entry *entry = tune_cache_find(&cache, 0xab);

@@ -182,8 +182,7 @@ TEST(units_hold_all_gradients)
         for (int k = 0; k < step.node->input_count; k++)
             assert_ptr_equal(exe->steps[s].in[k], exe->steps[s].out[k]);
     }
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* Memory that ranks share. */
@@ -246,8 +245,7 @@ TEST(gradients_cross_as_the_wire_says)
         alone += call->count == 1;
     }
     assert_int_equal(alone, 1);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* Few ranks have the usual units, many ranks larger ones. */
@@ -290,8 +288,7 @@ TEST(communication_begins_before_the_backward_pass_ends)
     assert_int_equal(self.most_running, count);
     for (int k = 0; k < self.plan_count; k++)
         assert_int_equal(self.plans[k].starts, 1);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 TEST(a_failure_between_ranks_is_the_run_s)
@@ -307,8 +304,7 @@ TEST(a_failure_between_ranks_is_the_run_s)
     self.fails = true;
     exe_run(exe);
     FAILS(STATUS_FAILED, "rank 1 was killed", exe_status, exe);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* A graph for several ranks does not run on one, nor on another number of them. */

@@ -159,8 +159,7 @@ TEST(small_tables_are_updated_whole)
     struct exe *exe = trained(g, 1);
     assert_int_equal(count_nodes(exe_graph(exe), &op_update_rows), 0);
     assert_int_equal(count_nodes(exe_graph(exe), &op_gather_gradient), 1);
-    exe_free(exe);
-    graph_free(g);
+    exe_graph_free(exe, g);
 }
 
 /* Adam moves rows that have no gradient; decay does, too; and an output must be whole. */
@@ -177,7 +176,6 @@ TEST(whole_gradients_stay_where_they_are_needed)
         struct graph *g = lookups(recipes[k]);
         struct exe *exe = trained(g, 1);
         assert_int_equal(count_nodes(exe_graph(exe), &op_update_rows), 0);
-        exe_free(exe);
-        graph_free(g);
+        exe_graph_free(exe, g);
     }
 }

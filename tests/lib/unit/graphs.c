@@ -50,6 +50,12 @@ static struct ref_tensor copy_of(const struct graph *g, int v, const void *data)
     return copy;
 }
 
+void exe_graph_free(struct exe *exe, struct graph *g)
+{
+    exe_free(exe);
+    graph_free(g);
+}
+
 double run_error(struct exe *exe, const struct graph *g)
 {
     struct ref_tensor *given = calloc((size_t)g->input_count + 1, sizeof(*given));

@@ -16,6 +16,8 @@ float *exe_input_named(struct exe *exe, const char *name);
 struct exe *compiled(const struct graph *g, const struct exe_options *options);
 /* The same, and frees the graph. */
 struct exe *compiled_owned(struct graph *g, const struct exe_options *options);
+/* Frees an executable and its graph. */
+void exe_graph_free(struct exe *exe, struct graph *g);
 /* Runs it once; the largest error of an output of g, by the reference with the same inputs. */
 double run_error(struct exe *exe, const struct graph *g);
 
