@@ -327,9 +327,10 @@ struct request {
 static enum status check_request(const struct graph *g, const struct request *r, struct error *err)
 {
     const struct op *op = r->op;
-    if (r->input_count < op->inputs_min || (op->inputs_max >= 0 && r->input_count > op->inputs_max))
+    int inputs_max = op_inputs_max(op);
+    if (r->input_count < op->inputs_min || (inputs_max >= 0 && r->input_count > inputs_max))
         return FAIL(err, STATUS_FAILED, "%s takes %d to %d inputs, %d given", op->name,
-                    op->inputs_min, op->inputs_max, r->input_count);
+                    op->inputs_min, inputs_max, r->input_count);
     int outputs_max = op->outputs_max ? op->outputs_max : 1;
     if (r->output_count < 1 || (outputs_max >= 0 && r->output_count > outputs_max))
         return FAIL(err, STATUS_FAILED, "%s gives 1 to %d outputs, %d wanted", op->name,

@@ -163,7 +163,7 @@ struct chain;
 struct op {
     const char *name;           /* ONNX name: "LayerNormalization" */
     const char *domain;         /* NULL: ONNX; "ridge": ours */
-    int inputs_min, inputs_max; /* inputs_max -1: any number */
+    int inputs_min, inputs_max; /* op_inputs_max; inputs_max 0: inputs_min; -1: any number */
     int outputs_max;            /* 0: there is one output; -1: any number from one on */
     const char *const *attrs;   /* names it understands, NULL-terminated; NULL: none */
     /* Its value on floats: a function of x, whose parameters p and q are the first attributes with
@@ -225,6 +225,11 @@ struct op {
 };
 
 #define OP_CASES(array) .cases = (array), .case_count = ARRAY_COUNT(array)
+
+static inline int op_inputs_max(const struct op *op)
+{
+    return op->inputs_max ? op->inputs_max : op->inputs_min;
+}
 
 static inline bool op_is_expression(const struct op *op)
 {

@@ -46,7 +46,6 @@ REGISTER(op, all_gather) = {
     .domain = "ridge",
     .between_ranks = true,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .infer = infer,
     .reference = reference,

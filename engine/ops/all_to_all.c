@@ -42,7 +42,6 @@ REGISTER(op, all_to_all) = {
     .domain = "ridge",
     .between_ranks = true,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .infer = infer,
     .reference = reference,

@@ -11,7 +11,6 @@ static enum status reference(const struct ref_call *call, struct error *err)
 REGISTER(op, arg_min) = {
     .name = "ArgMin",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = arg_attrs,
     .infer = arg_infer,
     .cost = arg_cost,

@@ -74,7 +74,6 @@ REGISTER(op, average_pool) = {
     .name = "AveragePool",
     .narrow = NARROW_MATH,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .window = true,

@@ -139,7 +139,6 @@ REGISTER(op, average_pool_gradient) = {
     .name = "AveragePoolGradient",
     .domain = "ridge",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .infer = infer,

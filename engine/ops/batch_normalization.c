@@ -292,7 +292,6 @@ REGISTER(op, batch_normalization) = {
     .per_element = true,
     .buffers = 1u << 3 | 1u << 4,
     .inputs_min = 5,
-    .inputs_max = 5,
     .outputs_max = 5,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,

@@ -55,7 +55,6 @@ static const struct op_case cases[] = {
 REGISTER(op, bit_shift) = {
     .name = "BitShift",
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,

@@ -52,7 +52,6 @@ REGISTER(op, broadcast) = {
     .domain = "ridge",
     .between_ranks = true,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .infer = infer,
     .reference = reference,

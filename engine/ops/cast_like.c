@@ -28,7 +28,6 @@ static const struct op_case cases[] = {
 REGISTER(op, cast_like) = {
     .name = "CastLike",
     .inputs_min = 2,
-    .inputs_max = 2,
     .infer = infer,
     .reference = reference,
     .no_gradient = "only foreign files use it",

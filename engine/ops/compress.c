@@ -83,7 +83,6 @@ static const struct op_case cases[] = {
 REGISTER(op, compress) = {
     .name = "Compress",
     .inputs_min = 2,
-    .inputs_max = 2,
     .int_inputs = 1u << 1,
     .outputs_max = 2,
     .attrs = attrs,

@@ -68,7 +68,6 @@ REGISTER(op, connected_components) = {
     .name = "ConnectedComponents",
     .domain = "ridge",
     .inputs_min = 3,
-    .inputs_max = 3,
     .int_inputs = 7,
     .infer = infer,
     .reference = reference,

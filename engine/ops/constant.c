@@ -71,7 +71,6 @@ static const struct op_case cases[] = {
 REGISTER(op, constant) = {
     .name = "Constant",
     .inputs_min = 0,
-    .inputs_max = 0,
     .attrs = attrs,
     .infer = infer,
     .reference = reference,

@@ -48,7 +48,6 @@ static const struct op_case cases[] = {
 REGISTER(op, constant_of_shape) = {
     .name = "ConstantOfShape",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .const_inputs = 1u,
     .infer = infer,

@@ -211,7 +211,6 @@ REGISTER(op, conv_weight_gradient) = {
     .name = "ConvWeightGradient",
     .domain = "ridge",
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_READ,
     .window = true,

@@ -81,7 +81,6 @@ REGISTER(op, ctc_greedy_decoder) = {
     .name = "CTCGreedyDecoder",
     .domain = "ridge",
     .inputs_min = 1,
-    .inputs_max = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .infer = infer,

@@ -50,7 +50,6 @@ static const struct op_case cases[] = {
 REGISTER(op, cum_sum) = {
     .name = "CumSum",
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .infer = infer_same,
     .cost = cost,

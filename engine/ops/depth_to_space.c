@@ -51,7 +51,6 @@ REGISTER(op, depth_to_space) = {
     .name = "DepthToSpace",
     .moves_in_passing = true,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_AXIS,
     .infer = infer,

@@ -72,7 +72,6 @@ static const struct op_case cases[] = {
 REGISTER(op, det) = {
     .name = "Det",
     .inputs_min = 1,
-    .inputs_max = 1,
     .infer = infer,
     .cost = cost,
     .reference = reference,

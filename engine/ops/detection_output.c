@@ -218,7 +218,6 @@ REGISTER(op, detection_output) = {
     .name = "DetectionOutput",
     .domain = "ridge",
     .inputs_min = 3,
-    .inputs_max = 3,
     .outputs_max = 2,
     .attrs = attrs,
     .infer = infer,

@@ -52,7 +52,6 @@ static const struct op_case cases[] = {
 REGISTER(op, dynamic_quantize_linear) = {
     .name = "DynamicQuantizeLinear",
     .inputs_min = 1,
-    .inputs_max = 1,
     .outputs_max = 3,
     .infer = infer,
     .cost = cost,

@@ -79,7 +79,6 @@ REGISTER(op, embedding_bag) = {
     .reads = READS_ROWS,
     .domain = "ridge",
     .inputs_min = 2,
-    .inputs_max = 2,
     .int_inputs = 1u << 1,
     .attrs = attrs,
     .indices = INDICES_FROM_START,

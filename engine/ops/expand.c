@@ -58,7 +58,6 @@ REGISTER(op, expand) = {
     .name = "Expand",
     .moves_in_passing = true,
     .inputs_min = 2,
-    .inputs_max = 2,
     .const_inputs = 1u << 1,
     .infer = infer,
     .move = move,

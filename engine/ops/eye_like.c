@@ -35,7 +35,6 @@ static const struct op_case cases[] = {
 REGISTER(op, eye_like) = {
     .name = "EyeLike",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .reads = READS_SHAPE,
     .infer = infer,

@@ -28,7 +28,6 @@ static const struct op_case cases[] = {
 REGISTER(op, flatten) = {
     .name = "Flatten",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .alias = true,
     .infer = infer,

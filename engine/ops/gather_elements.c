@@ -65,7 +65,6 @@ REGISTER(op, gather_elements) = {
     .narrow = NARROW_MOVE,
     .reads = READS_WHAT_IT_WRITES,
     .inputs_min = 2,
-    .inputs_max = 2,
     .int_inputs = 1u << 1,
     .attrs = attrs,
     .indices = INDICES_EITHER_WAY,

@@ -105,7 +105,6 @@ REGISTER(op, gather_gradient) = {
     .name = "GatherGradient",
     .domain = "ridge",
     .inputs_min = 2,
-    .inputs_max = 2,
     .int_inputs = 1u << 1,
     .attrs = attrs,
     .infer = infer,

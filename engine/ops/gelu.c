@@ -82,7 +82,6 @@ static const struct op_case cases[] = {
 REGISTER(op, gelu) = {
     .name = "Gelu",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_ANY,
     .expression = expression,

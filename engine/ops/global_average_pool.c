@@ -42,7 +42,6 @@ REGISTER(op, global_average_pool) = {
     .name = "GlobalAveragePool",
     .narrow = NARROW_MATH,
     .inputs_min = 1,
-    .inputs_max = 1,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .infer = pooling_infer_global,
     .cost = cost,

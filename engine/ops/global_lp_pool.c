@@ -36,7 +36,6 @@ static const struct op_case cases[] = {
 REGISTER(op, global_lp_pool) = {
     .name = "GlobalLpPool",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .infer = pooling_infer_global,

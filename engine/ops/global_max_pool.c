@@ -39,7 +39,6 @@ REGISTER(op, global_max_pool) = {
     .name = "GlobalMaxPool",
     .narrow = NARROW_MATH,
     .inputs_min = 1,
-    .inputs_max = 1,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .infer = pooling_infer_global,
     .reference = reference,

@@ -186,7 +186,6 @@ static const struct op_case cases[] = {
 REGISTER(op, grid_sample) = {
     .name = "GridSample",
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .infer = infer,
     .cost = cost,

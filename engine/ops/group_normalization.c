@@ -79,7 +79,6 @@ static const struct op_case cases[] = {
 REGISTER(op, group_normalization) = {
     .name = "GroupNormalization",
     .inputs_min = 3,
-    .inputs_max = 3,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .since = 18,

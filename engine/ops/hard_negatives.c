@@ -77,7 +77,6 @@ REGISTER(op, hard_negatives) = {
     .name = "HardNegatives",
     .domain = "ridge",
     .inputs_min = 2,
-    .inputs_max = 2,
     .int_inputs = 1u << 1,
     .attrs = attrs,
     .infer = infer,

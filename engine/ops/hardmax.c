@@ -25,7 +25,6 @@ static void cost(const struct infer *c, struct cost *cost)
 REGISTER(op, hardmax) = {
     .name = "Hardmax",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = softmax_attrs,
     .infer = softmax_infer,
     .cost = cost,

@@ -24,7 +24,6 @@ static const struct op_case cases[] = {
 REGISTER(op, identity) = {
     .name = "Identity",
     .inputs_min = 1,
-    .inputs_max = 1,
     .layout = LAYOUT_RULE_ANY,
     .alias = true,
     .infer = infer_same,

@@ -59,7 +59,6 @@ static const struct op_case cases[] = {
 REGISTER(op, instance_normalization) = {
     .name = "InstanceNormalization",
     .inputs_min = 3,
-    .inputs_max = 3,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .infer = infer,

@@ -35,7 +35,6 @@ static const struct op_case cases[] = {
 REGISTER(op, is_inf) = {
     .name = "IsInf",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,

@@ -27,7 +27,6 @@ static const struct op_case cases[] = {
 REGISTER(op, is_nan) = {
     .name = "IsNaN",
     .inputs_min = 1,
-    .inputs_max = 1,
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,
     .reference = reference,

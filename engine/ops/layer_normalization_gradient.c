@@ -139,7 +139,6 @@ REGISTER(op, layer_normalization_gradient) = {
     .name = "LayerNormalizationGradient",
     .domain = "ridge",
     .inputs_min = 3,
-    .inputs_max = 3,
     .outputs_max = 3,
     .attrs = attrs,
     .infer = infer,

@@ -27,7 +27,6 @@ REGISTER(op, log_softmax) = {
     .name = "LogSoftmax",
     .narrow = NARROW_MATH,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = softmax_attrs,
     .infer = softmax_infer,
     .cost = softmax_cost,

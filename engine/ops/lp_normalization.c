@@ -79,7 +79,6 @@ REGISTER(op, lp_normalization) = {
     .name = "LpNormalization",
     .narrow = NARROW_MATH,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_AXIS,
     .infer = infer,

@@ -48,7 +48,6 @@ static const struct op_case cases[] = {
 REGISTER(op, lp_pool) = {
     .name = "LpPool",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .window = true,

@@ -73,7 +73,6 @@ REGISTER(op, lrn) = {
     .name = "LRN",
     .narrow = NARROW_MATH,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .infer = infer,

@@ -101,7 +101,6 @@ REGISTER(op, lrn_gradient) = {
     .name = "LRNGradient",
     .domain = "ridge",
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .infer = infer,

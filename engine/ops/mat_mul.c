@@ -157,7 +157,6 @@ REGISTER(op, mat_mul) = {
     .name = "MatMul",
     .narrow = NARROW_WORK,
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .epilogue = true,
     .packs = true,

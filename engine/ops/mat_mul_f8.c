@@ -57,7 +57,6 @@ REGISTER(op, mat_mul_f8) = {
     .name = "MatMulF8",
     .domain = "ridge",
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .epilogue = true,
     .infer = infer,

@@ -116,7 +116,6 @@ REGISTER(op, max_pool) = {
     .name = "MaxPool",
     .narrow = NARROW_MATH,
     .inputs_min = 1,
-    .inputs_max = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,

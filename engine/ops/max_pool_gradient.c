@@ -107,7 +107,6 @@ REGISTER(op, max_pool_gradient) = {
     .name = "MaxPoolGradient",
     .domain = "ridge",
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
     .window = true,

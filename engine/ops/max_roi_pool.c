@@ -101,7 +101,6 @@ REGISTER(op, max_roi_pool) = {
     .narrow = NARROW_MATH,
     .narrow_inputs = 1u << 0,
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .infer = infer,
     .reference = reference,

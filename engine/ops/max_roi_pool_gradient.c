@@ -90,7 +90,6 @@ REGISTER(op, max_roi_pool_gradient) = {
     .name = "MaxRoiPoolGradient",
     .domain = "ridge",
     .inputs_min = 3,
-    .inputs_max = 3,
     .attrs = attrs,
     .infer = infer,
     .cost = cost,

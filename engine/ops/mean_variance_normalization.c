@@ -69,7 +69,6 @@ static const struct op_case cases[] = {
 REGISTER(op, mean_variance_normalization) = {
     .name = "MeanVarianceNormalization",
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .infer = infer,
     .cost = cost,

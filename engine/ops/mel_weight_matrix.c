@@ -70,7 +70,6 @@ static const struct op_case cases[] = {
 REGISTER(op, mel_weight_matrix) = {
     .name = "MelWeightMatrix",
     .inputs_min = 5,
-    .inputs_max = 5,
     .attrs = attrs,
     .const_inputs = 1u << BANDS | 1u << LENGTH,
     .infer = infer,

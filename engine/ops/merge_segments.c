@@ -126,7 +126,6 @@ REGISTER(op, merge_segments) = {
     .name = "MergeSegments",
     .domain = "ridge",
     .inputs_min = 2,
-    .inputs_max = 2,
     .int_inputs = 1u << LABELS,
     .outputs_max = 2,
     .infer = infer,

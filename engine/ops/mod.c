@@ -69,7 +69,6 @@ static const struct op_case cases[] = {
 REGISTER(op, mod) = {
     .name = "Mod",
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,

@@ -49,7 +49,6 @@ static const struct op_case cases[] = {
 REGISTER(op, non_zero) = {
     .name = "NonZero",
     .inputs_min = 1,
-    .inputs_max = 1,
     .outputs_max = 2,
     .infer = infer,
     .reference = reference,

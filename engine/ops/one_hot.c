@@ -60,7 +60,6 @@ REGISTER(op, one_hot) = {
     .narrow = NARROW_MOVE,
     .narrow_inputs = 1u << 2,
     .inputs_min = 3,
-    .inputs_max = 3,
     .attrs = attrs,
     .const_inputs = 1u << 1,
     .infer = infer,

@@ -60,7 +60,6 @@ static const struct op_case cases[] = {
 REGISTER(op, p_relu) = {
     .name = "PRelu",
     .inputs_min = 2,
-    .inputs_max = 2,
     .layout = LAYOUT_RULE_ANY,
     .function = FN_PRELU,
     .infer = infer,

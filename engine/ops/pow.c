@@ -130,7 +130,6 @@ static const struct op_case cases[] = {
 REGISTER(op, pow) = {
     .name = "Pow",
     .inputs_min = 2,
-    .inputs_max = 2,
     .layout = LAYOUT_RULE_ANY,
     .expression = expression,
     .infer = infer,

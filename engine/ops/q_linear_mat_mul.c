@@ -70,7 +70,6 @@ static const struct op_case cases[] = {
 REGISTER(op, q_linear_mat_mul) = {
     .name = "QLinearMatMul",
     .inputs_min = 8,
-    .inputs_max = 8,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -45,7 +45,6 @@ static const struct op_case cases[] = {
 REGISTER(op, range) = {
     .name = "Range",
     .inputs_min = 3,
-    .inputs_max = 3,
     .const_inputs = 7u,
     .infer = infer,
     .reference = reference,

@@ -44,7 +44,6 @@ REGISTER(op, reduce_scatter) = {
     .domain = "ridge",
     .between_ranks = true,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .infer = infer,
     .reference = reference,

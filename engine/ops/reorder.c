@@ -17,7 +17,6 @@ REGISTER(op, reorder) = {
     .moves_in_passing = true,
     .domain = "ridge",
     .inputs_min = 1,
-    .inputs_max = 1,
     .layout = LAYOUT_RULE_ANY,
     .infer = infer_same,
     .move = move_same,

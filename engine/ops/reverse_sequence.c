@@ -58,7 +58,6 @@ static const struct op_case cases[] = {
 REGISTER(op, reverse_sequence) = {
     .name = "ReverseSequence",
     .inputs_min = 2,
-    .inputs_max = 2,
     .int_inputs = 1u << 1,
     .attrs = attrs,
     .infer = infer,

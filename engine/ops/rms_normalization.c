@@ -77,7 +77,6 @@ REGISTER(op, rms_normalization) = {
     .name = "RMSNormalization",
     .narrow = NARROW_MATH,
     .inputs_min = 2,
-    .inputs_max = 2,
     .attrs = attrs,
     .since = 23,
     .infer = infer,

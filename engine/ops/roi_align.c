@@ -141,7 +141,6 @@ REGISTER(op, roi_align) = {
     .narrow = NARROW_MATH,
     .narrow_inputs = 1u << 0,
     .inputs_min = 3,
-    .inputs_max = 3,
     .int_inputs = 1u << 2,
     .attrs = attrs,
     .layout = LAYOUT_RULE_AXIS,

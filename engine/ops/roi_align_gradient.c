@@ -105,7 +105,6 @@ REGISTER(op, roi_align_gradient) = {
     .name = "RoiAlignGradient",
     .domain = "ridge",
     .inputs_min = 3,
-    .inputs_max = 3,
     .int_inputs = 1u << 2,
     .attrs = attrs,
     .layout = LAYOUT_RULE_AXIS,

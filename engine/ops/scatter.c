@@ -19,7 +19,6 @@ REGISTER(op, scatter) = {
     .name = "Scatter",
     .narrow = NARROW_MOVE,
     .inputs_min = 3,
-    .inputs_max = 3,
     .int_inputs = 1u << 1,
     .attrs = attrs,
     .indices = INDICES_EITHER_WAY,

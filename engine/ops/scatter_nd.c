@@ -64,7 +64,6 @@ REGISTER(op, scatter_nd) = {
     .name = "ScatterND",
     .narrow = NARROW_MOVE,
     .inputs_min = 3,
-    .inputs_max = 3,
     .int_inputs = 1u << 1,
     .attrs = attrs,
     .indices = INDICES_ROWS,

@@ -48,7 +48,6 @@ REGISTER(op, shape) = {
     .name = "Shape",
     .reads = READS_SHAPE,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .infer = infer,
     .reference = reference,

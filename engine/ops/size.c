@@ -27,7 +27,6 @@ REGISTER(op, size) = {
     .name = "Size",
     .reads = READS_SHAPE,
     .inputs_min = 1,
-    .inputs_max = 1,
     .infer = infer,
     .reference = reference,
     .no_gradient = "its result is a shape",

@@ -37,7 +37,6 @@ REGISTER(op, softmax) = {
     .name = "Softmax",
     .narrow = NARROW_MATH,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = softmax_attrs,
     .infer = softmax_infer,
     .cost = softmax_cost,

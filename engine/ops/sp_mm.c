@@ -89,7 +89,6 @@ REGISTER(op, sp_mm) = {
     .narrow = NARROW_WORK,
     .domain = "ridge",
     .inputs_min = 4,
-    .inputs_max = 4,
     .int_inputs = 1u << COLUMNS | 1u << OFFSETS,
     .infer = infer,
     .cost = cost,

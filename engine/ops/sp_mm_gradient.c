@@ -79,7 +79,6 @@ REGISTER(op, sp_mm_gradient) = {
     .name = "SpMMGradient",
     .domain = "ridge",
     .inputs_min = 5,
-    .inputs_max = 5,
     .int_inputs = 1u << COLUMNS | 1u << OFFSETS,
     .outputs_max = 2,
     .infer = infer,

@@ -45,7 +45,6 @@ REGISTER(op, space_to_depth) = {
     .name = "SpaceToDepth",
     .moves_in_passing = true,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_AXIS,
     .infer = infer,

@@ -20,7 +20,6 @@ REGISTER(op, stop_gradient) = {
     .name = "StopGradient",
     .domain = "ridge",
     .inputs_min = 1,
-    .inputs_max = 1,
     .layout = LAYOUT_RULE_ANY,
     .alias = true,
     .infer = infer_same,

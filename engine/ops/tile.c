@@ -70,7 +70,6 @@ static const struct op_case cases[] = {
 REGISTER(op, tile) = {
     .name = "Tile",
     .inputs_min = 2,
-    .inputs_max = 2,
     .const_inputs = 1u << 1,
     .layout = LAYOUT_RULE_AXIS,
     .infer = infer,

@@ -79,7 +79,6 @@ REGISTER(op, transpose) = {
     .moves_in_passing = true,
     .reorders = true,
     .inputs_min = 1,
-    .inputs_max = 1,
     .attrs = attrs,
     .infer = infer,
     .move = move,

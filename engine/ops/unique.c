@@ -173,7 +173,6 @@ static const struct op_case cases[] = {
 REGISTER(op, unique) = {
     .name = "Unique",
     .inputs_min = 1,
-    .inputs_max = 1,
     .outputs_max = OUTPUTS,
     .attrs = attrs,
     .infer = infer,

@@ -71,7 +71,6 @@ REGISTER(op, where) = {
     .name = "Where",
     .narrow = NARROW_MOVE,
     .inputs_min = 3,
-    .inputs_max = 3,
     .int_inputs = 1u << 0,
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,

@@ -125,7 +125,7 @@ static void ops_json(struct json *json)
         json_text(json, "name", op->name);
         json_text(json, "domain", op->domain ? op->domain : "ai.onnx");
         json_int(json, "inputs_min", op->inputs_min);
-        json_int(json, "inputs_max", op->inputs_max);
+        json_int(json, "inputs_max", op_inputs_max(op));
         json_open(json, "attributes", '[');
         for (const char *const *name = op->attrs; name && *name; name++)
             json_text(json, NULL, *name);

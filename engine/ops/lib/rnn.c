@@ -100,7 +100,7 @@ static bool find_kind(const char *name, struct activation_kind *kind)
     }
     for (int k = 0; k < op_count(); k++) {
         const struct op *op = op_at(k);
-        if (!op->function || op->inputs_max != 1 || strcasecmp(op->name, name) != 0)
+        if (!op->function || op_inputs_max(op) != 1 || strcasecmp(op->name, name) != 0)
             continue;
         *kind =
             (struct activation_kind){op->name, op->function, 0, {op->defaults[0], op->defaults[1]}};
