@@ -4,8 +4,9 @@
  * first at most `positives` (half of them) of a positive class, then of class 0, at most `ratio`
  * (0: any number) for each positive one; place 0 of class -1 fills the rest. Of too many those are
  * taken that draw the least lots, in this order: lots are a function of the attribute `seed`, of
- * the step and of the element's row-major index (engine/ops/lib/sample.h). Ren et al., "Faster
- * R-CNN", NIPS 2015, section 3.1.3. */
+ * the step, of the row's number, counted from the attribute `first` on, and of the place
+ * (engine/ops/lib/sample.h). `batch` is how many rows one rank numbers (part_samples); 0: N. Ren et
+ * al., "Faster R-CNN", NIPS 2015, section 3.1.3. */
 #include "engine/ops/lib/sample.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "engine/graph/op.h"
 #include "engine/ops/compute/sort.h"
 
-static const char *const attrs[] = {"count", "positives", "ratio", "seed", NULL};
+static const char *const attrs[] = {"count", "positives", "ratio", "seed", "first", "batch", NULL};
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -26,6 +27,9 @@ static enum status infer(const struct infer *c, struct error *err)
     if (s.count < 1 || s.positives < 0 || s.positives > s.count || !(s.ratio >= 0))
         return FAIL(err, STATUS_FAILED, "SampleTargets: %lld places, %lld positive, ratio %g",
                     (long long)s.count, (long long)s.positives, s.ratio);
+    if (s.first < 0 || node_int(c->node, "batch", 0) < 0)
+        return FAIL(err, STATUS_FAILED, "SampleTargets: row %lld of a batch of %lld",
+                    (long long)s.first, (long long)node_int(c->node, "batch", 0));
     struct shape chosen = shape_of(s.rows, s.count);
     infer_set(c, 0, DTYPE_I64, &chosen);
     infer_set(c, 1, DTYPE_I64, &chosen);
@@ -84,7 +88,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
     for (int64_t n = 0; enough && n < s.rows; n++) {
         row.classes = classes->i + n * s.places;
         for (int64_t p = 0; p < s.places; p++)
-            row.lot[p] = sample_lot(seed, n * s.places + p);
+            row.lot[p] = sample_lot(seed, (s.first + n) * s.places + p);
         sample_row(&s, &row, chosen, chosen + s.count);
         for (int out = 0; out < call->out_count; out++)
             for (int64_t k = 0; call->out[out] && k < s.count; k++)
@@ -108,6 +112,10 @@ static const struct op_case cases[] = {
      .outputs = 2},
     {.name = "not enough", .inputs = "i64[2,40]{-1:2} i64[]", .attrs = "count=50", .outputs = 2},
     {.name = "none positive", .inputs = "i64[1,70]=0 i64[]=1", .attrs = "count=16"},
+    {.name = "part",
+     .inputs = "i64[2,777]{-1:3} i64[]=5",
+     .attrs = "count=64 seed=9 first=3 batch=2",
+     .outputs = 2},
     {.name = "none at all",
      .inputs = "i64[2,7]=-1 i64[]=0",
      .attrs = "count=4 ratio=3.0",

@@ -119,6 +119,22 @@ enum status reduce_gradients(struct graph *g, const struct reduction *how, int c
     return status;
 }
 
+/* False: out of memory. */
+static bool set_int(struct graph *g, struct node *node, const char *name, int64_t value)
+{
+    struct attr *attrs = arena_array(&g->arena, (size_t)node->attr_count + 1, sizeof(*attrs));
+    int k = 0;
+    if (!attrs)
+        return false;
+    memcpy(attrs, node->attrs, (size_t)node->attr_count * sizeof(*attrs));
+    while (k < node->attr_count && strcmp(attrs[k].name, name) != 0)
+        k++;
+    attrs[k] = attr_int(name, value);
+    node->attr_count += k == node->attr_count;
+    node->attrs = attrs;
+    return true;
+}
+
 enum status part_dropout(struct graph *g, int ranks, int rank, struct error *err)
 {
     for (int n = 0; n < g->node_count; n++) {
@@ -126,17 +142,27 @@ enum status part_dropout(struct graph *g, int ranks, int rank, struct error *err
         if (node->op != &op_random_dropout)
             continue;
         const struct shape *shape = &g->values[node->outputs[0]].shape;
-        struct attr *attrs = arena_array(&g->arena, (size_t)node->attr_count + 3, sizeof(*attrs));
         int64_t run = 1;
-        if (!attrs)
-            return FAIL_NO_MEMORY(err);
         for (int k = (int)node_int(node, "axis", 0); k < shape->rank; k++)
             run *= shape->dim[k];
-        memcpy(attrs, node->attrs, (size_t)node->attr_count * sizeof(*attrs));
-        attrs[node->attr_count++] = attr_int("first", rank * run);
-        attrs[node->attr_count++] = attr_int("run", run);
-        attrs[node->attr_count++] = attr_int("every", ranks * run);
-        node->attrs = attrs;
+        if (!set_int(g, node, "first", rank * run) || !set_int(g, node, "run", run) ||
+            !set_int(g, node, "every", ranks * run))
+            return FAIL_NO_MEMORY(err);
+    }
+    return STATUS_OK;
+}
+
+enum status part_samples(struct graph *g, int rank, struct error *err)
+{
+    for (int n = 0; n < g->node_count; n++) {
+        struct node *node = &g->nodes[n];
+        if (node->op != &op_sample_targets)
+            continue;
+        int64_t batch = node_int(node, "batch", 0), first = node_int(node, "first", 0);
+        if (batch == 0)
+            batch = g->values[node->outputs[0]].shape.dim[0];
+        if (!set_int(g, node, "first", first + rank * batch))
+            return FAIL_NO_MEMORY(err);
     }
     return STATUS_OK;
 }

@@ -192,6 +192,7 @@ static enum status prepare_ranks(struct graph *g, const struct recipe *recipe,
     if (o->tables == TABLES_SPLIT || o->part_updates)
         TRY(check_parts(recipe, o, err));
     TRY(part_dropout(g, o->ranks, o->rank, err));
+    TRY(part_samples(g, o->rank, err));
     TRY(sum_counts(g, o->ranks, err));
     return o->sync_norms ? synchronise_batch_norms(g, o->ranks, err) : STATUS_OK;
 }

@@ -23,10 +23,11 @@ static void print_values(FILE *to, const struct graph *g, const int *values, int
     }
 }
 
-/* What differs by design: each rank has its own part of dropout and of split weights. */
+/* What differs by design: each rank has its own part of dropout, of draws and of split weights. */
 static bool differs_by_rank(const struct node *node, const struct attr *attr)
 {
-    return (node->op == &op_random_dropout && strcmp(attr->name, "first") == 0) ||
+    bool draws = node->op == &op_random_dropout || node->op == &op_sample_targets;
+    return (draws && strcmp(attr->name, "first") == 0) ||
            (node->op == &op_cut_for_ranks && strcmp(attr->name, "rank") == 0);
 }
 

@@ -41,6 +41,8 @@ for ranks in 2 3 4 5; do
     # Its loss divides by how many cells are on text, of which ranks have unequal numbers; after a step the
     # hardest cells, which it learns from, may be others by a rounding.
     same_gradients seglink $ranks 1
+    # So may the regions that are proposed.
+    same_gradients faster_rcnn $ranks 2
 done
 # Every sample of gcn is the whole graph.
 for how in "" "--moments split"; do

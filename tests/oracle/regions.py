@@ -35,7 +35,8 @@ def sample_targets(a, classes, step):
     most, ratio = a.get("positives", count // 2), a.get("ratio", 0.0)
     rows, places = classes.shape
     seed = stream(a.get("seed", 0), int(step.reshape(-1)[0]))
-    lots = words(seed, range(-(-rows * places // 4))).reshape(-1)[:rows * places].reshape(rows, places)
+    first, end = a.get("first", 0) * places, (a.get("first", 0) + rows) * places
+    lots = words(seed, range(first // 4, -(-end // 4))).reshape(-1)[first % 4:][:rows * places].reshape(rows, places)
     chosen = torch.zeros(rows, count, dtype=torch.int64)
     kinds = torch.full((rows, count), -1, dtype=torch.int64)
     for n in range(rows):

@@ -65,9 +65,10 @@ static int64_t choose(const struct kernel_state *job, int64_t n, bool positive, 
     struct nms_scratch r =
         nms_scratch_at(job->memory + (size_t)thread * job->thread_bytes, job->s.places, 0);
     int64_t count = 0, first = n * job->s.places, known = -1;
+    int64_t number = (job->s.first + n) * job->s.places;
     uint32_t word[4];
     for (int64_t p = 0; p < job->s.places; p++) {
-        int64_t at = first + p, class = class_of(job, at);
+        int64_t at = number + p, class = class_of(job, first + p);
         if (positive ? class <= 0 : class != 0)
             continue;
         if (at / 4 != known)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a SampleTargets node is asked for, and the lot that each element draws: word k % 4 of
- * counter k / 4 of stream dropout_seed (engine/ops/lib/dropout.h). */
+ * What a SampleTargets node is asked for, and the lot that each element draws: of place p of row n
+ * word k % 4 of counter k / 4 of stream dropout_seed (engine/ops/lib/dropout.h), with
+ * k = (first + n) P + p. */
 #ifndef ENGINE_OPS_LIB_SAMPLE_H
 #define ENGINE_OPS_LIB_SAMPLE_H
 
@@ -12,6 +13,7 @@ enum { SAMPLE_CLASSES, SAMPLE_STEP, SAMPLE_INPUTS };
 
 struct sample {
     int64_t rows, places;     /* N, P */
+    int64_t first;            /* the number of row 0 */
     int64_t count, positives; /* of each row at most */
     double ratio;             /* of negatives for each positive one at most; 0: any number */
 };
@@ -21,6 +23,7 @@ static inline struct sample sample_of(const struct node *node, const struct shap
     int64_t count = node_int(node, "count", 256);
     return (struct sample){.rows = classes->dim[0],
                            .places = classes->dim[1],
+                           .first = node_int(node, "first", 0),
                            .count = count,
                            .positives = node_int(node, "positives", count / 2),
                            .ratio = node_float(node, "ratio", 0)};

@@ -73,14 +73,17 @@ struct drawn {
     int places, classes; /* i64 [N, count] */
 };
 
-static struct drawn draw(struct graph *g, const struct region_rule *rule, int64_t k, int classes)
+/* For `classes` [N, P] of images from k on, of a batch of `images`. */
+static struct drawn draw(struct graph *g, const struct region_rule *rule, int64_t k, int64_t images,
+                         int classes)
 {
     int out[2] = {NONE, NONE}, step = g->training ? train_steps(g) : whole(g, 0);
     const char *name = name_of(g, "%s%d", rule->name, (int)k);
     graph_node_many(g, "SampleTargets", name, INPUTS(classes, step),
                     ATTRS(attr_int("count", rule->count), attr_int("positives", rule->positives),
                           attr_float("ratio", rule->ratio),
-                          attr_int("seed", (int64_t)(random_hash(name) >> 1))),
+                          attr_int("seed", (int64_t)(random_hash(rule->name) >> 1)),
+                          attr_int("first", k), attr_int("batch", images)),
                     2, out);
     return (struct drawn){out[0], out[1]};
 }
@@ -125,7 +128,7 @@ int anchor_loss(struct graph *g, const struct region_rule *rule, const struct re
 {
     int any = binary(g, "Min", truth->labels, whole(g, 1));
     struct targets t = match(g, rule, truth->boxes, any, priors);
-    struct drawn d = draw(g, rule, 0, t.classes);
+    struct drawn d = draw(g, rule, 0, dim_of(g, logits, 0), t.classes);
     int classes = reshape(g, d.classes, 1, (const int64_t[]){-1});
     return loss_of(g, rule, rows_at(g, logits, d.places), classes, rows_at(g, deltas, d.places),
                    rows_at(g, t.offsets, d.places));
@@ -154,7 +157,7 @@ struct region_sample region_sample(struct graph *g, const struct region_rule *ru
                         graph_const_i64(g, SCENE_OBJECTS, number), whole(g, 0));
     struct targets t =
         match(g, rule, reshape(g, boxes, 3, one), reshape(g, numbers, 2, row), priors);
-    struct drawn d = draw(g, rule, k, t.classes);
+    struct drawn d = draw(g, rule, k, dim_of(g, truth->labels, 0), t.classes);
     /* Classes of numbers -1, 0, 1 ... */
     int table =
         concat(g, 0, 2, (const int[]){graph_const_i64(g, 2, (const int64_t[]){-1, 0}), labels});
