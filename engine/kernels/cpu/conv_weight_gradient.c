@@ -4,10 +4,10 @@
  * pixel of dy, a column of M rows, times what its window saw of x, a row of taps * channels. The
  * sums of a block of rows by a block of channels, all taps, stay in the second cache while pixels
  * pass by, `depth` at a time; for those what a panel of columns sees is gathered into the first
- * cache, with zeros for the padding, and every tile of rows reads it there. Where a tap's channels
- * are whole vectors, tiles are given the pixels' addresses instead and read x where it lies. Where
- * dw is small, pixels are cut into slices, whose sums are added at the end. How it is cut depends
- * on the shape and the variant alone, so the result is the same on any number of threads.
+ * cache, with zeros for the padding, and every tile of rows reads it there. A kernel of one pixel
+ * without strides sees whole pixels, which are read where they lie. Where dw is small,
+ * pixels are cut into slices, whose sums are added at the end. How it is cut depends on the shape
+ * and the variant alone, so the result is the same on any number of threads.
  *
  * Any stride, dilation and padding, 1 to 3 spatial dimensions, groups. Plain images are turned
  * channels-last first. */
@@ -18,29 +18,29 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/outer.h"
-#include "engine/kernels/lib/simd_square.h"
 #include "engine/kernels/lib/slices.h"
-#include "engine/kernels/lib/workspace.h"
 #include "engine/ops/lib/window.h"
 
 enum {
-    PANEL = OUTER_VECTORS_MAX * VL,       /* columns of one that is gathered */
-    TALL_PANEL = OUTER_TALL_VECTORS * VL, /* and of one that is not */
-    SUMS_FLOATS = 80 << 10,               /* of a task: a third of a second cache */
-    SLICE_PIXELS = 1024,                  /* at least */
+    PANEL = OUTER_VECTORS_MAX * VL,
+    SUMS_FLOATS = 80 << 10, /* of a task: a third of a second cache */
+    SLICE_PIXELS = 1024,    /* at least */
     TURN_PIXELS = 256,
     LINE_FLOATS = 16,
 };
 
 struct kernel_state {
-    struct window w; /* rank 3 */
+    struct window w;    /* rank 3 */
+    struct window seen; /* with the strides that picking does away with */
     int64_t images, channels, out_channels, group_in, group_out, taps, places, pixels;
-    bool turn_x, turn_dy, direct; /* direct: panels of columns are read where they lie in x */
+    bool turn_x, turn_dy;
+    bool pick;   /* what a kernel of one pixel sees is copied first */
+    bool direct; /* a panel of columns is read where it lies in x: nothing is gathered */
     int64_t depth, width, blocks; /* pixels of a pass; channels of a block; blocks of a group */
     int64_t rows, row_blocks;     /* rows of dw in a block; blocks of a group */
     int64_t columns;              /* of a block's sums, whole vectors */
     int64_t slices;
-    int64_t x_floats, dy_floats, dw_floats; /* parts of the workspace */
+    int64_t x_floats, dy_floats, dw_floats, scratch_floats; /* parts of the workspace */
     int threads;
 };
 
@@ -52,10 +52,11 @@ struct tuning {
 static const struct tuning gathered[] = {
     {256, 128, 16}, {128, 128, 16}, {64, 256, 16}, {256, 128, 64}, {128, 64, 64},
 };
+/* A panel that nobody copies is in the first cache only if the pass is short. */
 static const struct tuning direct[] = {
-    {96, 128, 16},
-    {128, 256, 16},
-    {256, 128, 16},
+    {64, 256, 16},
+    {96, 256, 16},
+    {48, 256, 16},
     {64, 128, 64},
 };
 
@@ -67,18 +68,48 @@ static int64_t whole_vectors(int64_t floats)
 /* Channels, rows and slices of a task. */
 static void cut(struct kernel_state *s, const struct tuning *t)
 {
-    int64_t panel = s->direct ? TALL_PANEL : PANEL, widest = s->taps == 1 ? 4 * panel : panel;
+    int64_t widest = s->taps == 1 ? 4 * PANEL : PANEL;
     s->blocks = divide_up(s->group_in, widest);
     s->width = smaller(whole_vectors(divide_up(s->group_in, s->blocks)), s->group_in);
     s->blocks = divide_up(s->group_in, s->width);
     s->columns = whole_vectors(s->taps * s->width);
     int64_t limit = SUMS_FLOATS / s->columns;
-    limit = larger(limit, OUTER_TALL_ROWS);
+    limit = larger(limit, OUTER_ROWS_MAX);
     s->row_blocks = divide_up(s->group_out, smaller(t->rows, limit));
     s->rows = divide_up(s->group_out, s->row_blocks);
     int64_t tasks = s->w.group * s->row_blocks * s->blocks;
     s->slices = smaller(divide_up(t->tasks, tasks), divide_up(s->pixels, SLICE_PIXELS));
     s->depth = smaller(t->depth, divide_up(s->pixels, s->slices));
+}
+
+/* Whether what a panel sees is whole vectors of neighbouring pixels. */
+static bool lies_in_rows(const struct kernel_state *s)
+{
+    const struct window *w = &s->w;
+    bool all = s->taps == 1 && s->group_in % VL == 0;
+    for (int d = 0; d < SPATIAL_MAX; d++)
+        all = all && w->stride[d] == 1 && !w->pad_begin[d] && w->out[d] == w->in[d];
+    return all;
+}
+
+/* A kernel of one pixel with strides and no padding: the pixels that it sees are copied once, and
+ * the rest goes as if there were no others. */
+static bool skips_pixels(const struct kernel_state *s)
+{
+    bool padded = false, skips = false;
+    for (int d = 0; d < SPATIAL_MAX; d++) {
+        padded = padded || s->w.pad_begin[d] || s->w.pad_end[d];
+        skips = skips || s->w.out[d] != s->w.in[d];
+    }
+    return s->taps == 1 && skips && !padded;
+}
+
+static void see_no_others(struct kernel_state *s)
+{
+    for (int d = 0; d < SPATIAL_MAX; d++) {
+        s->w.in[d] = s->w.out[d];
+        s->w.stride[d] = 1;
+    }
 }
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
@@ -106,12 +137,18 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->pixels = s->images * s->places;
     if (shape_count(x) == 0 || shape_count(dy) == 0)
         return UNSUPPORTED(why, "an empty tensor");
-    s->direct = s->group_in % VL == 0;
+    s->seen = s->w;
+    s->pick = !s->turn_x && skips_pixels(s);
+    if (s->pick)
+        see_no_others(s);
+    s->direct = lies_in_rows(s);
     cut(s, s->direct ? &direct[variant] : &gathered[variant]);
     s->threads = q->threads;
     s->x_floats = s->turn_x ? whole_vectors(shape_count(x)) : 0;
+    s->x_floats = s->pick ? whole_vectors(s->pixels * s->channels) : s->x_floats;
     s->dy_floats = s->turn_dy ? whole_vectors(shape_count(dy)) : 0;
     s->dw_floats = s->slices > 1 ? whole_vectors(shape_count(&q->out[0].shape)) : 0;
+    s->scratch_floats = s->rows * s->columns + s->depth * PANEL;
     return STATUS_OK;
 }
 
@@ -127,39 +164,19 @@ static void describe(const struct kernel_state *s, char *text, size_t size)
              (long long)s->slices);
 }
 
+static size_t workspace(const struct kernel_state *s)
+{
+    int64_t floats = s->x_floats + s->dy_floats + s->dw_floats * s->slices;
+    return (size_t)(floats + s->scratch_floats * s->threads) * sizeof(float) + ALIGN_TENSOR;
+}
+
 struct job {
     const struct kernel_state *state;
     const float *x, *dy; /* channels-last */
     float *dw;
     float *sliced; /* dw of each slice; NULL: there is one */
-    char *scratch; /* of the tasks of a thread */
-    size_t scratch_bytes;
+    float *scratch;
 };
-
-/* What a thread needs for a task. */
-struct scratch {
-    float *sums;
-    float *panel;               /* gathered; direct: zeros, as many as a tap has columns */
-    const float **seen, **next; /* direct: what pixels of this and the next pass see, per tap */
-};
-
-static size_t take_scratch(const struct kernel_state *s, char *base, struct scratch *scratch)
-{
-    size_t at = 0, pointers = s->direct ? (size_t)(s->taps * s->depth) * sizeof(float *) : 0;
-    scratch->sums = take_floats(base, &at, s->rows * s->columns);
-    scratch->panel = take_floats(base, &at, s->direct ? s->width : s->depth * PANEL);
-    scratch->seen = take_bytes(base, &at, pointers);
-    scratch->next = take_bytes(base, &at, pointers);
-    return at;
-}
-
-static size_t workspace(const struct kernel_state *s)
-{
-    struct scratch scratch;
-    int64_t floats = s->x_floats + s->dy_floats + s->dw_floats * s->slices;
-    return aligned_bytes((size_t)floats * sizeof(float)) +
-           take_scratch(s, NULL, &scratch) * (size_t)s->threads;
-}
 
 /* ---- turning plain images ---- */
 
@@ -182,9 +199,10 @@ static void turn_pixels(void *context, int64_t task, int thread)
             to[p * t->channels + c] = from[c * t->plane + p];
 }
 
-static void turn_images(int64_t images, struct turning *t, struct pool *pool)
+static void turn_images(int64_t images, const struct turning *t, struct pool *pool)
 {
-    pool_run(pool, images * divide_up(t->plane, TURN_PIXELS), turn_pixels, t);
+    struct turning copy = *t;
+    pool_run(pool, images * divide_up(t->plane, TURN_PIXELS), turn_pixels, &copy);
 }
 
 /* ---- gathering what a panel sees ---- */
@@ -293,18 +311,26 @@ static struct run run_at(const struct kernel_state *s, int64_t channel, int64_t 
     return r;
 }
 
-/* ---- pointing at what a tap sees ---- */
+/* ---- picking what a kernel of one pixel sees ---- */
 
-/* Of `count` pixels of a line of the result. */
-static void point_line(const struct kernel_state *s, const struct run *r, const struct place *p,
-                       int64_t count, const float *zeros, const float **to)
+struct picking {
+    const struct window *seen;
+    const float *from;
+    float *to;
+    int64_t channels;
+};
+
+static void pick_line(void *context, int64_t line, int thread)
 {
-    const struct window *w = &s->w;
-    int64_t z = p->at[0] + r->z, y = p->at[1] + r->y, x = p->at[2] + r->x;
-    bool inside = (uint64_t)z < (uint64_t)w->in[0] && (uint64_t)y < (uint64_t)w->in[1];
-    const float *line = p->image + (z * w->in[1] + y) * w->in[2] * s->channels + r->channel;
-    for (int64_t k = 0; k < count; k++, x += w->stride[2])
-        to[k] = inside && (uint64_t)x < (uint64_t)w->in[2] ? line + x * s->channels : zeros;
+    (void)thread;
+    const struct picking *p = context;
+    const struct window *w = p->seen;
+    int64_t y = line % w->out[1] * w->stride[1], rest = line / w->out[1];
+    int64_t z = rest % w->out[0] * w->stride[0], image = rest / w->out[0];
+    const float *from = p->from + ((image * w->in[0] + z) * w->in[1] + y) * w->in[2] * p->channels;
+    float *to = p->to + line * w->out[2] * p->channels;
+    for (int64_t x = 0; x < w->out[2]; x++)
+        copy_floats(to + x * p->channels, from + x * w->stride[2] * p->channels, p->channels);
 }
 
 /* ---- tasks ---- */
@@ -314,7 +340,7 @@ struct task {
     int64_t slice, group, row, rows; /* rows of the group */
     int64_t channel, width;          /* of the group */
     int64_t first, last;             /* pixels */
-    struct scratch mine;
+    float *sums, *panel;
 };
 
 static struct task task_at(const struct job *job, int64_t index, int thread)
@@ -331,63 +357,47 @@ static struct task task_at(const struct job *job, int64_t index, int thread)
     t.rows = smaller(s->rows, s->group_out - t.row);
     t.first = s->pixels * t.slice / s->slices;
     t.last = s->pixels * (t.slice + 1) / s->slices;
-    take_scratch(s, job->scratch + (size_t)thread * job->scratch_bytes, &t.mine);
+    t.sums = job->scratch + thread * s->scratch_floats;
+    t.panel = t.sums + s->rows * s->columns;
     return t;
 }
 
-/* What `count` pixels see, per tap. */
-static void point_pixels(const struct task *t, int64_t pixel, int64_t count, const float **to)
-{
-    const struct kernel_state *s = t->job->state;
-    int64_t channel = t->group * s->group_in + t->channel;
-    for (int64_t at = 0, line; at < count; at += line) {
-        struct place p = place_of(t->job, pixel + at);
-        line = smaller(s->w.out[2] - (pixel + at) % s->w.out[2], count - at);
-        for (int64_t tap = 0; tap < s->taps; tap++) {
-            struct run r = run_at(s, channel, t->width, tap * t->width, (tap + 1) * t->width);
-            point_line(s, &r, &p, line, t->mine.panel, to + tap * s->depth + at);
-        }
-    }
-}
-
 /* All rows of the task, tile by tile, of one panel. Meanwhile the pixels of the next pass are
- * prefetched: dy by the first panel, x by all, where their addresses are known. */
+ * prefetched: dy by the first panel, x by those of the first tap. */
 static void add_products(const struct task *t, int64_t pixel, int64_t count, int64_t column,
                          int vectors)
 {
     const struct kernel_state *s = t->job->state;
-    int64_t tiles = divide_up(t->rows, s->direct ? OUTER_TALL_ROWS : OUTER_ROWS_MAX);
-    int64_t next = pixel + count;
-    bool more = next + count <= t->last;
+    int64_t tiles = divide_up(t->rows, OUTER_ROWS_MAX), next = pixel + count;
+    struct outer tile = {.a_step = s->out_channels,
+                         .b = t->panel,
+                         .b_step = vectors * VL,
+                         .k = count,
+                         .c_row = s->columns,
+                         .resume = pixel > t->first};
+    if (s->direct) {
+        tile.b = t->job->x + pixel * s->channels + t->group * s->group_in + t->channel + column;
+        tile.b_step = s->channels;
+    }
     const float *dy = t->job->dy + t->group * s->group_out + t->row;
-    int64_t tap = s->direct ? column / t->width * s->depth : 0, channel = column % t->width;
-    struct outer_pointed p = {.tile = {.a_step = s->out_channels,
-                                       .b = t->mine.panel,
-                                       .b_step = vectors * VL,
-                                       .ahead_b = t->mine.panel,
-                                       .k = count,
-                                       .c_row = s->columns,
-                                       .resume = pixel > t->first},
-                              .b_rows = t->mine.seen + tap,
-                              .b_column = channel};
+    const float *x = place_of(t->job, smaller(next, s->pixels - 1)).image;
+    x += (next % s->places) * s->w.stride[2] * s->channels;
+    x += t->group * s->group_in + t->channel + column;
     for (int64_t k = 0; k < tiles; k++) {
         int64_t row = t->rows * k / tiles, end = t->rows * (k + 1) / tiles;
-        bool ahead_a = more && column == 0 && k * LINE_FLOATS < t->rows;
-        bool ahead_b = more && k * LINE_FLOATS < vectors * VL;
-        p.tile.a = dy + pixel * s->out_channels + row;
-        p.tile.c = t->mine.sums + row * s->columns + column;
-        p.tile.ahead_a = ahead_a ? dy + next * s->out_channels + k * LINE_FLOATS : t->mine.panel;
-        p.tile.ahead_a_step = ahead_a ? s->out_channels : 0;
-        p.ahead_rows = (ahead_b ? t->mine.next : t->mine.seen) + tap;
-        p.ahead_column = channel + (ahead_b ? k * LINE_FLOATS : 0);
-        if (s->direct)
-            outer_run_pointed(&p, (int)(end - row), vectors);
-        else
-            outer_run(&p.tile, (int)(end - row), vectors);
+        bool ahead_a = column == 0 && k * LINE_FLOATS < t->rows;
+        bool ahead_b = column < t->width && k * LINE_FLOATS < vectors * VL;
+        tile.a = dy + pixel * s->out_channels + row;
+        tile.c = t->sums + row * s->columns + column;
+        tile.ahead_a = ahead_a ? dy + next * s->out_channels + k * LINE_FLOATS : t->panel;
+        tile.ahead_b = ahead_b ? x + k * LINE_FLOATS : t->panel;
+        tile.ahead_a_step = ahead_a ? s->out_channels : 0;
+        tile.ahead_b_step = ahead_b ? s->channels * s->w.stride[2] : 0;
+        outer_run(&tile, (int)(end - row), vectors);
     }
 }
 
-static void add_gathered(struct task *t, int64_t pixel, int64_t count)
+static void add_pixels(const struct task *t, int64_t pixel, int64_t count)
 {
     const struct kernel_state *s = t->job->state;
     int64_t columns = s->taps * t->width, vectors = divide_up(columns, VL);
@@ -395,49 +405,25 @@ static void add_gathered(struct task *t, int64_t pixel, int64_t count)
     for (int64_t k = 0; k < panels; k++) {
         int64_t column = vectors * k / panels * VL, step = vectors * (k + 1) / panels * VL - column;
         int64_t end = smaller(column + step, columns);
-        for (int64_t at = column; at < end;) {
+        for (int64_t at = column; at < end && !s->direct;) {
             struct run r = run_at(s, t->group * s->group_in + t->channel, t->width, at, end);
-            gather_run(t->job, &r, pixel, count, t->mine.panel + at - column, step);
+            gather_run(t->job, &r, pixel, count, t->panel + at - column, step);
             at += r.count;
         }
         for (int64_t p = 0; end < column + step && p < count; p++)
-            clear_floats(t->mine.panel + p * step + end - column, column + step - end);
+            clear_floats(t->panel + p * step + end - column, column + step - end);
         add_products(t, pixel, count, column, (int)(step / VL));
     }
 }
 
-static void add_seen(struct task *t, int64_t pixel, int64_t count)
-{
-    const struct kernel_state *s = t->job->state;
-    int64_t vectors = t->width / VL, panels = divide_up(vectors, OUTER_TALL_VECTORS);
-    int64_t next = pixel + count;
-    if (next < t->last)
-        point_pixels(t, next, smaller(s->depth, t->last - next), t->mine.next);
-    for (int64_t tap = 0; tap < s->taps; tap++)
-        for (int64_t k = 0; k < panels; k++) {
-            int64_t first = vectors * k / panels, end = vectors * (k + 1) / panels;
-            add_products(t, pixel, count, tap * t->width + first * VL, (int)(end - first));
-        }
-    const float **seen = t->mine.seen;
-    t->mine.seen = t->mine.next;
-    t->mine.next = seen;
-}
-
-/* A row of sums [taps][width] becomes [width][taps]. Each channel's taps are written as a vector,
- * whose end the next one overwrites. */
+/* A row of sums [taps][width] becomes [width][taps]. */
 static void write_row(const float *sums, int64_t taps, int64_t width, float *to)
 {
-    float turned[VL * VL + VL], *at[VL];
-    for (int64_t c = 0; taps > 1 && taps <= VL && c < width; c += VL) {
-        int64_t count = smaller(width - c, VL);
-        for (int64_t k = 0; k < count; k++)
-            at[k] = turned + k * taps;
-        turn_columns(sums + c, width, at, count, taps);
-        copy_floats(to + c * taps, turned, count * taps);
-    }
-    if (taps == 1)
+    if (taps == 1) {
         copy_floats(to, sums, width);
-    for (int64_t c = 0; taps > VL && c < width; c++)
+        return;
+    }
+    for (int64_t c = 0; c < width; c++)
         for (int64_t t = 0; t < taps; t++)
             to[c * taps + t] = sums[t * width + c];
 }
@@ -447,18 +433,12 @@ static void run_task(void *context, int64_t index, int thread)
     const struct job *job = context;
     const struct kernel_state *s = job->state;
     struct task t = task_at(job, index, thread);
-    if (s->direct) {
-        clear_floats(t.mine.panel, t.width);
-        point_pixels(&t, t.first, smaller(s->depth, t.last - t.first), t.mine.seen);
-    }
-    for (int64_t pixel = t.first; pixel < t.last; pixel += s->depth) {
-        int64_t count = smaller(s->depth, t.last - pixel);
-        (s->direct ? add_seen : add_gathered)(&t, pixel, count);
-    }
+    for (int64_t pixel = t.first; pixel < t.last; pixel += s->depth)
+        add_pixels(&t, pixel, smaller(s->depth, t.last - pixel));
     float *dw = job->sliced ? job->sliced + t.slice * s->dw_floats : job->dw;
     for (int64_t m = 0; m < t.rows; m++) {
         int64_t row = t.group * s->group_out + t.row + m;
-        write_row(t.mine.sums + m * s->columns, s->taps, t.width,
+        write_row(t.sums + m * s->columns, s->taps, t.width,
                   dw + (row * s->group_in + t.channel) * s->taps);
     }
 }
@@ -466,19 +446,19 @@ static void run_task(void *context, int64_t index, int thread)
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     float *x = args->workspace, *dy = x + s->x_floats, *sliced = dy + s->dy_floats;
-    size_t before = (size_t)(s->x_floats + s->dy_floats + s->dw_floats * s->slices);
-    struct scratch scratch;
     struct job job = {.state = s,
-                      .x = s->turn_x ? x : args->in[0],
+                      .x = s->turn_x || s->pick ? x : args->in[0],
                       .dy = s->turn_dy ? dy : args->in[1],
                       .dw = args->out[0],
                       .sliced = s->slices > 1 ? sliced : NULL,
-                      .scratch = (char *)args->workspace + aligned_bytes(before * sizeof(float)),
-                      .scratch_bytes = take_scratch(s, NULL, &scratch)};
+                      .scratch = sliced + s->dw_floats * s->slices};
     struct turning image = {args->in[0], x, s->channels, window_in_count(&s->w)};
     struct turning result = {args->in[1], dy, s->out_channels, s->places};
     if (s->turn_x)
         turn_images(s->images, &image, args->pool);
+    struct picking seen = {&s->seen, args->in[0], x, s->channels};
+    if (s->pick)
+        pool_run(args->pool, s->pixels / s->w.out[2], pick_line, &seen);
     if (s->turn_dy)
         turn_images(s->images, &result, args->pool);
     pool_run(args->pool, s->slices * s->w.group * s->row_blocks * s->blocks, run_task, &job);

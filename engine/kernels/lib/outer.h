@@ -13,11 +13,11 @@
 #include "engine/kernels/lib/simd.h"
 
 #if defined(__AVX512F__)
-enum { OUTER_ROWS_MAX = 6, OUTER_VECTORS_MAX = 4, OUTER_TALL_ROWS = 12, OUTER_TALL_VECTORS = 2 };
+enum { OUTER_ROWS_MAX = 6, OUTER_VECTORS_MAX = 4 };
 #elif defined(__AVX2__)
-enum { OUTER_ROWS_MAX = 6, OUTER_VECTORS_MAX = 2, OUTER_TALL_ROWS = 6, OUTER_TALL_VECTORS = 2 };
+enum { OUTER_ROWS_MAX = 6, OUTER_VECTORS_MAX = 2 };
 #else
-enum { OUTER_ROWS_MAX = 4, OUTER_VECTORS_MAX = 4, OUTER_TALL_ROWS = 4, OUTER_TALL_VECTORS = 4 };
+enum { OUTER_ROWS_MAX = 4, OUTER_VECTORS_MAX = 4 };
 #endif
 
 /* A tile: 1 to OUTER_ROWS_MAX rows, 1 to OUTER_VECTORS_MAX vectors of columns. */
@@ -35,19 +35,5 @@ struct outer {
 
 #define outer_run SIMD_FN(outer_run)
 void outer_run(const struct outer *tile, int rows, int vectors);
-
-/* Rows of B given one by one: its k-th from b_rows[k] + b_column on, and what is prefetched instead
- * of ahead_b from ahead_rows[k] + ahead_column on; b, b_step, ahead_b and ahead_b_step of the tile
- * are not read. Rows that are given like this lie far apart and fight for the same places of the
- * first cache, so tiles are tall, 1 to OUTER_TALL_ROWS by 1 to OUTER_TALL_VECTORS: they touch 3.5
- * lines per k instead of the 5.3 of wide ones, and prefetch into the second cache. */
-struct outer_pointed {
-    struct outer tile;
-    const float *const *b_rows, *const *ahead_rows;
-    int64_t b_column, ahead_column;
-};
-
-#define outer_run_pointed SIMD_FN(outer_run_pointed)
-void outer_run_pointed(const struct outer_pointed *p, int rows, int vectors);
 
 #endif
