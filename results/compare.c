@@ -15,13 +15,12 @@
 enum {
     SAMPLES_MIN = 6, /* of a process: fewer have no 95 % interval of the median */
 };
-#define HISTORY_FACTOR  2.0 /* the limit is at least so many sd of a difference in the history */
-#define DETECT_POWER    0.95
-#define DETECT_IN_TURNS 0.05
-#define DETECT_APART    0.15
-#define P_SHOWN         1e-6      /* the model is not exact enough for smaller ones */
-#define RANK_ALPHA      0.0500001 /* three runs against three are 1/20 */
-#define IN_TURNS        "measure in turns (ridge run SUITE --against PROGRAM)"
+#define HISTORY_FACTOR 2.0 /* the limit is at least so many sd of a difference in the history */
+#define DETECT_POWER   0.95
+#define DETECT_APART   0.15
+#define P_SHOWN        1e-6      /* the model is not exact enough for smaller ones */
+#define RANK_ALPHA     0.0500001 /* three runs against three are 1/20 */
+#define IN_TURNS       "measure in turns (ridge run SUITE --against PROGRAM)"
 
 const char *verdict_name(enum verdict verdict)
 {
@@ -43,7 +42,7 @@ static struct compare_rules completed(const struct compare_rules *rules)
 /* What a shared machine lets two runs show is less than what it lets two programs show in turns. */
 static double detect_of(const struct compare_rules *rules, const struct compare_known *known)
 {
-    double usual = known->pairs.count > 0 ? DETECT_IN_TURNS : DETECT_APART;
+    double usual = known->pairs.count > 0 ? COMPARE_DETECT_IN_TURNS : DETECT_APART;
     return fmax(rules->detect > 0 ? rules->detect : usual, rules->limit);
 }
 

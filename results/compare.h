@@ -88,6 +88,8 @@ struct compare_point {
     double machine;
 };
 
+#define COMPARE_DETECT_IN_TURNS 0.05
+
 /* Zero means the default. */
 struct compare_rules {
     double limit;  /* smallest effect that raises an alarm; 0.02 */

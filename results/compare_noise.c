@@ -255,7 +255,7 @@ enum status compare_known_make(struct compare_known *known, const struct compare
                                struct error *err)
 {
     struct compare_matched matched;
-    *known = (struct compare_known){.judged = true, .expected = 1, .history = NAN, .range = NAN};
+    *known = (struct compare_known){.judged = true, .history = NAN, .range = NAN};
     TRY(compare_match(point, &matched, err));
     known->placed = matched.known;
     known->base_met = matched.base_met;
@@ -413,6 +413,8 @@ enum status compare_pool(struct compare_known *known, int count, const struct co
     weigh_all(known, count, allowed);
     for (int k = 0; k < count; k++)
         if (known[k].judged) {
+            if (!known[k].pairs.count)
+                known[k].expected = allowed;
             room += (size_t)(known[k].base.visits + known[k].head.visits);
             shown += known[k].df > 0;
             pairs += known[k].pairs.count > 0;

@@ -39,7 +39,7 @@ struct compare_known {
     int program_runs;
     double effect, share; /* logarithm; its error is share times the noise of a process */
     double variance, df;  /* of a process, by this point alone; df 0: it shows nothing */
-    double expected;      /* variance of a process; 1 but for pairs */
+    double expected;      /* variance of a process: the allowance, or by the samples of pairs */
     double between;       /* degrees of freedom that come from between runs */
     double history;       /* sd between runs, NAN: too few earlier ones */
     double range;         /* largest distance of visits of a side, or of runs of BASE's program;

@@ -186,9 +186,10 @@ static enum status put_side(struct turns *t, struct turns_point *tp, enum turns_
     struct point_job job = job_of(t, tp, &lost);
     enum status status =
         turns_point_record(tp, side, whole ? &job : NULL, &state, &arena, &record, err);
-    record.settled = whole; /* it replaces that of the samples alone */
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        record.settled = whole; /* it replaces that of the samples alone */
         status = put(t, (int)side, &record, err);
+    }
     point_release(&state);
     arena_release(&arena);
     return status;
@@ -263,7 +264,9 @@ static enum status run_more(struct turns *t, uint64_t began_ns, bool *goes_on, s
 {
     uint64_t now_ns = clock_now_ns();
     uint64_t until_ns = now_ns + (uint64_t)(more_share * (double)(now_ns - began_ns));
-    int undecided = t->rounds > 1;
+    int undecided = 1;
+    if (t->rounds == 1) /* a single visit shows no noise */
+        return STATUS_OK;
     for (int round = t->rounds; *goes_on && undecided > 0; round++) {
         TRY(turns_undecided(t->points, t->plan->count, VISITS_FACTOR * t->rounds, t->order,
                             &undecided, err));

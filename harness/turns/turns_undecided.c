@@ -6,8 +6,6 @@
 
 #include "results/compare.h"
 
-static const double found = 0.05; /* the slowdown that has to be (results/compare.h, detect) */
-
 /* All points as the procedure that judges them later wants them. */
 struct judged {
     struct compare_point *points;
@@ -80,7 +78,7 @@ static bool may_go_on(const struct turns_point *tp, int visits_max)
 /* Points of too few samples to be judged at all lack least: a visit more, and they are. */
 static double lack(const struct comparison *c)
 {
-    return isnan(c->mde) ? found : c->mde;
+    return isnan(c->mde) ? COMPARE_DETECT_IN_TURNS : c->mde;
 }
 
 enum status turns_undecided(const struct turns_point *points, int count, int visits_max, int *order,
@@ -94,7 +92,7 @@ enum status turns_undecided(const struct turns_point *points, int count, int vis
         status = compare_points(j.points, count, NULL, j.out, err);
     }
     for (int k = 0; status == STATUS_OK && k < count; k++) {
-        if (!may_go_on(&points[k], visits_max) || lack(&j.out[k]) < found)
+        if (!may_go_on(&points[k], visits_max) || lack(&j.out[k]) < COMPARE_DETECT_IN_TURNS)
             continue;
         int at = (*undecided)++;
         for (; at > 0 && lack(&j.out[order[at - 1]]) > lack(&j.out[k]); at--)

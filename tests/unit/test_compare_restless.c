@@ -293,6 +293,23 @@ static void turns(const struct restless_world *world, double slower, int times)
     }
 }
 
+/* Where visits of a point do not belong together it is judged as runs apart are, and the others as
+ * they would be without it. */
+TEST(a_point_that_is_not_paired_spoils_no_pairs)
+{
+    static struct comparison before[RESTLESS_POINTS];
+    struct restless_world uneven = restless;
+    uneven.few = 5;
+    uneven.few_sample = 0.05;
+    turns(&uneven, 0, 1);
+    memcpy(before, lab.out, sizeof(before));
+    lab.points[0].paired = false;
+    judge(-1);
+    assert_true(lab.out[0].prior > 0.001 && lab.out[0].prior < 0.05);
+    for (int p = 1; p < RESTLESS_POINTS; p++)
+        assert_float_equal(log(lab.out[p].ratio), log(before[p].ratio), 0.002);
+}
+
 TEST(in_turns_5_percent_is_found_and_nothing_else)
 {
     turns(&restless, 0.05, trials(60));
