@@ -33,6 +33,12 @@ for isa in scalar avx2; do
     done
 done
 
+# Where the CPU has no dot products of bytes, oneDNN's sums saturate.
+if [ -e "$(dirname "$RIDGE")/plugins/onednn.so" ]; then
+    runs env DNNL_MAX_CPU_ISA=AVX2 "$RIDGE" explain "gemm:$size" --precision i8 --all --no-tune
+    prints 'onednn_matmul_bytes .*saturate at 16 bits'
+fi
+
 cat >"$tap_dir/s.toml" <<EOF
 name = "s"
 [defaults]
