@@ -205,7 +205,8 @@ static float finish(double value, const struct kernel_state *job)
     return (float)value;
 }
 
-SIMD_INLINE vf finish_vector(vf value, const struct kernel_state *job)
+/* Once per vector of results: kept out of the blocks, of which there are many. */
+static __attribute__((noinline)) vf finish_vector(vf value, const struct kernel_state *job)
 {
     switch (job->reduction.finish) {
     case FINISH_MEAN:

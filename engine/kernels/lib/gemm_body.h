@@ -182,16 +182,17 @@ SIMD_INLINE void gemm_tile_run(const struct gemm_tile *t, enum gemm_math math, i
     gemm_sums acc;
     gemm_begin(t, math, mr, nv, acc);
     gemm_sum_up(t, math, mr, nv, acc);
-    if (t->resume && !gemm_is_bytes(math))
+    bool is_float = !gemm_is_bytes(math), steps = is_float && t->post;
+    if (is_float && t->resume)
         gemm_add_earlier(t, mr, nv, acc);
-    if (t->post && t->post->light)
+    if (steps && t->post->light)
         gemm_light_steps(t->post, t->operands, t->last, mr, nv, acc);
-    if (math != GEMM_F32 && t->narrow) {
+    if (is_float && math != GEMM_F32 && t->narrow) {
         gemm_store_narrow(t, mr, nv, acc);
         return;
     }
     gemm_store(t, mr, nv, acc);
-    if (t->post && t->post->light < t->post->count)
+    if (steps && t->post->light < t->post->count)
         gemm_post_heavy(t->post, t->operands, t->c, t->c_row, mr, (nv - 1) * VL + t->last);
 }
 
