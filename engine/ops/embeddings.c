@@ -19,16 +19,29 @@ static struct shape lead_of(const struct infer *c, int pair)
     return lead;
 }
 
+/* The type of all tables; where there are none rows are of f32. */
+static enum dtype type_of(const struct infer *c)
+{
+    for (int k = 0; k < c->in_count / 2; k++)
+        if (c->in[2 * k])
+            return c->in[2 * k]->dtype;
+    return DTYPE_F32;
+}
+
 static enum status check_pair(const struct infer *c, int pair, struct error *err)
 {
     const struct value *table = c->in[2 * pair], *indices = c->in[2 * pair + 1];
+    enum dtype type = type_of(c);
     char text[96];
     if (!table && (!indices || embedding_depth(c->node, pair) <= 0))
         return FAIL(err, STATUS_FAILED, "Embeddings: pair %d has neither a table nor a depth",
                     pair);
-    if (table && table->dtype != DTYPE_F32)
-        return FAIL(err, STATUS_FAILED, "Embeddings: table %d is of %s, not f32", pair,
-                    dtype_name(table->dtype));
+    if (table && (!dtype_is_float(type) || type == DTYPE_F64))
+        return FAIL(err, STATUS_FAILED, "Embeddings: tables are of %s, not of floats",
+                    dtype_name(type));
+    if (table && table->dtype != type)
+        return FAIL(err, STATUS_FAILED, "Embeddings: table %d is of %s, one before it of %s", pair,
+                    dtype_name(table->dtype), dtype_name(type));
     if (table && (indices ? table->shape.rank != 2 : table->shape.rank < 1))
         return FAIL(err, STATUS_FAILED, "Embeddings: table %d is %s; it needs rank 2", pair,
                     shape_text(&table->shape, text));
@@ -64,7 +77,7 @@ static enum status infer(const struct infer *c, struct error *err)
     if (y.rank == RANK_MAX)
         return UNSUPPORTED(err, "a result of rank %d", RANK_MAX + 1);
     y.dim[y.rank++] = width;
-    infer_set(c, 0, DTYPE_F32, &y);
+    infer_set(c, 0, type_of(c), &y);
     return STATUS_OK;
 }
 
@@ -136,6 +149,7 @@ static const struct op_case cases[] = {
 REGISTER(op, embeddings) = {
     .name = "Embeddings",
     .reads = READS_ROWS,
+    .narrow = NARROW_MATH, /* a sum is rounded */
     .domain = "ridge",
     .inputs_min = 0, /* either of a pair may be absent */
     .inputs_max = -1,

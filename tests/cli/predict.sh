@@ -23,6 +23,10 @@ prints '^resnet50, H200 SXM, tf32: '
 run ridge predict ncf
 exits 0
 prints '^node +operator +result +GFLOP +MB +roof us +predicted us +limit'
+# Tables that end in one concatenation are one node on a device, too.
+run ridge predict wide_deep --json
+exits 0
+holds 'map(.op) | index("Embeddings") != null and index("Gather") == null'
 run ridge predict ncf --on h300
 exits 2
 complains 'not a100, h100, h200 or b200'
