@@ -198,5 +198,5 @@ const struct training bert_training = {
     .tiny = "tokens=16,depth=2,width=32,heads=2,vocabulary=64",
     .tiny_batch = 32,
     .tiny_rate = 0.003,
-    .tiny_steps = 400,
+    .tiny_steps = 600,
 };

@@ -314,7 +314,7 @@ static const struct training training = {
     .tiny = "users=40,items=60,categories=8,history=8",
     .tiny_batch = 64,
     .tiny_rate = 0.005,
-    .tiny_steps = 300,
+    .tiny_steps = 450,
 };
 
 REGISTER(workload, dien) = {

@@ -192,8 +192,8 @@ static const struct training training = {
     .bayes = true,
     .lesson = "whether an item is of the hidden kind that a user looked at before",
     .tiny = "items=60,history=8",
-    .tiny_batch = 64,
-    .tiny_rate = 0.5,
+    .tiny_batch = 128,
+    .tiny_rate = 2,
     .tiny_steps = 600,
 };
 

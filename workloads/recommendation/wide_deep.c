@@ -181,7 +181,7 @@ static const struct training training = {
     .lesson = "who has a high income, by age and hidden weights of columns",
     .tiny_batch = 256,
     .tiny_rate = 0.2,
-    .tiny_steps = 600,
+    .tiny_steps = 1200,
 };
 
 REGISTER(workload, wide_deep) = {

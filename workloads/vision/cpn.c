@@ -212,8 +212,8 @@ static const struct training training = {
     .lesson = POSES_LESSON,
     .tiny = "depth=50,height=64,thin=8",
     .tiny_batch = 8,
-    .tiny_rate = 0.05,
-    .tiny_steps = 300,
+    .tiny_rate = 0.1,
+    .tiny_steps = 350,
 };
 
 REGISTER(workload, cpn) = {

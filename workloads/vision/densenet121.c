@@ -59,9 +59,9 @@ static const struct training training = {
     .recipe = &recipe,
     CLASSES_LESSON,
     .tiny = "image=32,classes=4",
-    .tiny_batch = 8,
+    .tiny_batch = 16,
     .tiny_rate = 0.001,
-    .tiny_steps = 50,
+    .tiny_steps = 35,
 };
 
 REGISTER(workload, densenet121) = {

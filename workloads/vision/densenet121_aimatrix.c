@@ -68,8 +68,8 @@ static const struct training training = {
     CLASSES_LESSON,
     .tiny = "image=40,classes=4",
     .tiny_batch = 16,
-    .tiny_rate = 0.002,
-    .tiny_steps = 25,
+    .tiny_rate = 0.001,
+    .tiny_steps = 40,
 };
 
 REGISTER(workload, densenet121_aimatrix) = {

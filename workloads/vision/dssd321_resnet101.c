@@ -72,8 +72,8 @@ static const struct training training = {
     SCENES_LESSON,
     .tiny = "thin=16,offsets=centre",
     .tiny_batch = 2,
-    .tiny_rate = 0.002,
-    .tiny_steps = 30,
+    .tiny_rate = 0.005,
+    .tiny_steps = 38,
 };
 
 REGISTER(workload, dssd321_resnet101) = {

@@ -365,9 +365,9 @@ static const struct training training = {
     .recipe = &recipe,
     SCENES_LESSON,
     .tiny = "height=128,width=128,scale=2,thin=8,proposals=50,classes=5,dropout=none",
-    .tiny_batch = 2,
-    .tiny_rate = 0.002,
-    .tiny_steps = 40,
+    .tiny_batch = 4,
+    .tiny_rate = 0.001,
+    .tiny_steps = 50,
 };
 
 REGISTER(workload, faster_rcnn) = {

@@ -400,8 +400,8 @@ static const struct training training = {
     .recipe = &recipe,
     SCENES_LESSON,
     .tiny = "image=128,depth=50,thin=8,proposals=50,detections=20,classes=5",
-    .tiny_batch = 1,
-    .tiny_rate = 0.01,
+    .tiny_batch = 2,
+    .tiny_rate = 0.005,
     .tiny_steps = 60,
 };
 

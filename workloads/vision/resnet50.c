@@ -17,9 +17,9 @@ static const struct training training = {
     .recipe = &recipe,
     CLASSES_LESSON,
     .tiny = "image=32,classes=4,thin=8",
-    .tiny_batch = 16,
-    .tiny_rate = 0.01,
-    .tiny_steps = 80,
+    .tiny_batch = 32,
+    .tiny_rate = 0.003,
+    .tiny_steps = 60,
 };
 
 REGISTER(workload, resnet50) = {

@@ -108,8 +108,8 @@ static const struct training training = {
     SCENES_LESSON,
     .tiny = "depth=18,thin=8",
     .tiny_batch = 2,
-    .tiny_rate = 0.002,
-    .tiny_steps = 30,
+    .tiny_rate = 0.005,
+    .tiny_steps = 40,
 };
 
 REGISTER(workload, ssd300_resnet50) = {

@@ -36,7 +36,7 @@ static const struct training training = {
     CLASSES_LESSON,
     .tiny = "image=32,classes=4,hidden=64,thin=4",
     .tiny_batch = 16,
-    .tiny_rate = 0.003,
+    .tiny_rate = 0.001,
     .tiny_steps = 200,
 };
 
