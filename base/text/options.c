@@ -202,7 +202,7 @@ static enum status parse_option(struct parser *p, char *word, struct error *err)
         if (equals)
             return FAIL(err, STATUS_FAILED, "--%s takes no value, got \"%.100s\"", option->name,
                         equals + 1);
-        return store(option, NULL, p->values, err);
+        return store(option, "", p->values, err);
     }
     if (equals)
         return store(option, equals + 1, p->values, err);
