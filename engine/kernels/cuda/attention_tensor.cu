@@ -368,12 +368,12 @@ static __device__ __forceinline__ void store(const struct tensor_attention &t,
 
 /* ---- a block ---- */
 
-enum { WARPS_MOST = 8 };
+enum { WARPS_MOST = 8, BLOCK_MOST = WARPS_MOST * WARP };
 
 /* A stage is filled again when all have passed the barrier after its last reading. A warp without
  * queries only copies. */
 template <class element, bool exact, unsigned columns>
-__global__ void __launch_bounds__(WARPS_MOST *WARP, 1)
+__global__ void __launch_bounds__(BLOCK_MOST, 1)
     attention_tensor(const __grid_constant__ struct tensor_attention t)
 {
     KERNEL_BEGIN();
