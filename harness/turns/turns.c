@@ -206,7 +206,7 @@ static enum status visit_point(struct turns *t, struct turns_point *tp, int roun
                                struct error *err)
 {
     struct arena arena = {0};
-    struct turns_visit visit;
+    struct turns_visit visit = {.failed = -1, .exit_code = -1};
     struct error why = {0};
     enum status status = take_visit(t, tp, round, &visit, &arena, &why);
     arena_release(&arena);
