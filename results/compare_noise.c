@@ -25,7 +25,7 @@ enum {
 #define VARIANCE_FLOOR 1e-6    /* of 0.1 %: below what any machine repeats */
 #define PAIR_FLOOR     6.25e-8 /* in turns: 0.025 % */
 #define BETWEEN_MAX    1e-2    /* in turns: 10 %, beside which no scatter of samples counts ... */
-#define BETWEEN_STEP   2       /* ... and how it is sought */
+#define BETWEEN_HALVED 17      /* ... and how often it is halved to find it: down to the floor */
 #define SPREAD_SHARE   0.25    /* of the distance of the quartiles, by which medians scattered */
 #define SWING_UNKNOWN                                                                              \
     1.386294 /* log 4: kernels took up to 3.4 times as long on a shared machine                    \
@@ -321,8 +321,8 @@ static struct prior fit(struct compare_known *known, int count, double between)
 static struct prior fit_pairs(struct compare_known *known, int count)
 {
     struct prior best = fit(known, count, BETWEEN_MAX);
-    for (double between = BETWEEN_MAX; between >= PAIR_FLOOR; between /= BETWEEN_STEP) {
-        struct prior prior = fit(known, count, between);
+    for (int halved = 1; halved <= BETWEEN_HALVED; halved++) {
+        struct prior prior = fit(known, count, ldexp(BETWEEN_MAX, -halved));
         if (prior.excess < best.excess)
             best = prior;
     }
