@@ -70,7 +70,9 @@ static enum status reference(const struct ref_call *call, struct error *err)
     double factor = strcmp(mode, "mean") == 0 ? 1 / (double)bag : 1;
     int64_t outer = shape_span(&dx->shape, 0, axis), rows = dx->shape.dim[axis];
     int64_t inner = shape_span(&dx->shape, axis + 1, dx->shape.rank);
-    int64_t sources = bag ? index->count / bag : 0;
+    if (bag == 0) /* there is no index */
+        return STATUS_OK;
+    int64_t sources = index->count / bag;
     for (int64_t o = 0; o < outer; o++) {
         for (int64_t k = 0; k < index->count; k++) {
             int64_t at;
