@@ -20,6 +20,13 @@
 
 enum { UNIT_RUN = -1, UNIT_SKIP = 77 }; /* the reason of a skip is printed first */
 
+/* A sanitizer keeps memory and address space of its own: what is measured of them says nothing. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { UNIT_SANITIZED = 1 };
+#else
+enum { UNIT_SANITIZED = 0 };
+#endif
+
 struct unit_test {
     const char *name;
     CMUnitTestFunction run;

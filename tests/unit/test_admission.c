@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -228,7 +227,7 @@ TEST(trials_of_gradients_are_within_the_estimate)
     exe_run(exe);
     double used = resident_peak() - before, estimate = admission_bytes(&need, false);
     print_message("# estimated %.1f MB, used %.1f MB\n", estimate * 1e-6, used * 1e-6);
-    if (known && !getenv("ASAN_OPTIONS") && !getenv("TSAN_OPTIONS"))
+    if (known && !UNIT_SANITIZED)
         assert_true(used < estimate + ADMISSION_MARGIN_BYTES);
     exe_graph_free(exe, g);
 }
@@ -254,7 +253,7 @@ TEST(the_estimate_covers_what_is_used)
         double used = resident_peak() - before, estimate = admission_bytes(&need, true);
         print_message("# %s: estimated %.1f MB, used %.1f MB\n", cases[k].spec, estimate * 1e-6,
                       used * 1e-6);
-        if (known && !getenv("ASAN_OPTIONS") && !getenv("TSAN_OPTIONS")) {
+        if (known && !UNIT_SANITIZED) {
             double margin = ADMISSION_MARGIN_BYTES + ADMISSION_MARGIN_SHARE * estimate;
             assert_true(used < estimate + margin);
             assert_true(estimate < 1.5 * used + ADMISSION_MARGIN_BYTES);
