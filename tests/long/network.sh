@@ -99,7 +99,7 @@ jq -r '.results[] | select(.algorithm) | "# library: \(.time_s) s"' "$output"
 # ranks that share a CPU come late by turns, which counts as moving.
 count=2
 training() { # options of scale
-    over_network scale resnet50 --tiny -t 1 --no-tune --batch 512 --steps 8 --unit 65536 -a ring "$@"
+    over_network scale resnet50 --tiny -t 1 --no-tune --batch 768 --steps 8 --unit 65536 -a ring "$@"
     jq -r '.points[] | "# step \(.step_s) s, computing \(.computing_s), moving \(.communication_s), exposed \(.exposed_s), " +
         "hidden \(100 * .hidden_s / .communication_s) %, on the line at least \(.bytes_sent * 8e-6 / '$mbit') s"' "$output"
 }
