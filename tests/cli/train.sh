@@ -7,6 +7,9 @@
 part=${1:-all}
 tab=$(printf '\t')
 
+# What other tests tuned at the same time would be read without tuning, too.
+export RIDGE_CACHE="$tap_dir/cache.txt"
+
 of_part() { [ "$part" = all ] || [ "$part" = "$1" ]; }
 
 # Without tuning, so that every run of this program has the same kernels, and with them the same
