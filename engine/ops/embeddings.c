@@ -37,7 +37,7 @@ static enum status check_pair(const struct infer *c, int pair, struct error *err
         return FAIL(err, STATUS_FAILED, "Embeddings: pair %d has neither a table nor a depth",
                     pair);
     if (table && (!dtype_is_float(type) || type == DTYPE_F64))
-        return FAIL(err, STATUS_FAILED, "Embeddings: tables are of %s, not of floats",
+        return FAIL(err, STATUS_FAILED, "Embeddings: tables are of %s, not f32, f16 or bf16",
                     dtype_name(type));
     if (table && table->dtype != type)
         return FAIL(err, STATUS_FAILED, "Embeddings: table %d is of %s, one before it of %s", pair,

@@ -21,19 +21,6 @@ struct joined {
     float a, b;
 };
 
-static __device__ __forceinline__ unsigned piece_of(const struct joined &k, unsigned channel)
-{
-    unsigned low = 0, high = k.pieces - 1; /* the last piece that begins at or before it */
-    while (low < high) {
-        unsigned middle = (low + high + 1) / 2;
-        if (k.start[middle] <= channel)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
 /* last: channels-last, where a group is neighbouring channels of a position; else it is
  * neighbouring positions of a channel. */
 template <int width, bool last, class element>
@@ -46,7 +33,8 @@ __global__ void __launch_bounds__(BLOCK) concat_norm_groups(const __grid_constan
         unsigned row = divide(g, last ? k.channels : k.by_plane); /* a position; or a channel */
         unsigned rest = (g - row * (last ? k.channels : k.by_plane).d) * width;
         unsigned image = last ? row : divide(row, k.channels);
-        unsigned channel = last ? rest : row - image * k.channels.d, piece = piece_of(k, channel);
+        unsigned channel = last ? rest : row - image * k.channels.d,
+                 piece = part_of(k.start, k.pieces, channel);
         unsigned first = k.start[piece], size = k.start[piece + 1] - first;
         size_t from = (size_t)image * size + (channel - first);
         struct group<width> v = {

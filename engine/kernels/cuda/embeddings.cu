@@ -20,19 +20,6 @@ struct embeddings {
     uint64_t wide; /* bit k: 64-bit indices */
 };
 
-static __device__ __forceinline__ unsigned pair_of(const struct embeddings &k, unsigned column)
-{
-    unsigned low = 0, high = k.pairs - 1; /* the last pair that begins at or before it */
-    while (low < high) {
-        unsigned middle = (low + high + 1) / 2;
-        if (k.start[middle] <= column)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
 /* Columns [column, column + width) of a pair's row, of `own` columns. */
 template <int width, class element>
 static __device__ __forceinline__ struct group<width>
@@ -62,7 +49,7 @@ __global__ void __launch_bounds__(BLOCK)
     unsigned step = gridDim.x * BLOCK;
     for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
         unsigned row = divide(g, k.columns), column = (g - row * k.columns.d) * width;
-        unsigned pair = pair_of(k, column), first = k.start[pair];
+        unsigned pair = part_of(k.start, k.pairs, column), first = k.start[pair];
         group_store(
             (element *)k.y + (size_t)g * width,
             row_part<width, element>(k, pair, row, column - first, k.start[pair + 1] - first));

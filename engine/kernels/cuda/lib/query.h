@@ -196,6 +196,21 @@ static inline size_t padded_bytes(int64_t count, size_t size)
     return ((size_t)count * size + 255) / 256 * 256;
 }
 
+/* Which of `parts` an element lies in: the last one that starts at or before it. */
+static __device__ __forceinline__ unsigned part_of(const unsigned *start, unsigned parts,
+                                                   unsigned element)
+{
+    unsigned low = 0, high = parts - 1;
+    while (low < high) {
+        unsigned middle = (low + high + 1) / 2;
+        if (start[middle] <= element)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
 static __device__ __forceinline__ int64_t index_at(const void *list, bool wide, unsigned i)
 {
     return wide ? ((const int64_t *)list)[i] : ((const int *)list)[i];
