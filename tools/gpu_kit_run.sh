@@ -12,16 +12,19 @@
 # what has a verdict. Everything found lies in out/ beside this file, with the tuner's cache, and is
 # packed into out.tar.gz after each call; where out/ is absent it is unpacked from there.
 # Options: --device cuda:1   --only PATTERN (of steps' names, grep -E)   --again: what failed, anew
+# --jobs 8: so many steps at a time of those that judge results and not times, whose tuner then learns
+# nothing that is kept (machines are rented by the minute, and such steps are the host's work, mostly)
 # Exit code: 0 all is well, 1 something failed, 2 the call is wrong, 5 no GPU, 75 something is left: call again.
 set -u
 cd "$(dirname "$0")" || exit 2
-stage=${1:-} device=cuda only=. again=
+stage=${1:-} device=cuda only=. jobs=1 again=''
 [ $# -gt 0 ] && shift
 while [ $# -gt 0 ]; do
     case $1 in
     --device) device=$2 && shift ;;
     --only) only=$2 && shift ;;
     --again) again=1 ;;
+    --jobs) jobs=$2 && shift ;;
     *) echo "run: what is \"$1\"? $(sed -n '/^# Options/s/^# //p' "$0")" >&2 && exit 2 ;;
     esac
     shift
@@ -30,6 +33,9 @@ case $stage in
 alive | libraries | networks | goals | report) ;;
 *) sed -n '4,/^#$/!b;s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 esac
+case $jobs in
+'' | *[!0-9]* | 0) echo "run: --jobs takes a number of steps, not \"$jobs\"" >&2 && exit 2 ;;
+esac
 
 limit=${KIT_SECONDS:-540}
 began=$(date +%s)
@@ -37,11 +43,18 @@ began=$(date +%s)
 mkdir -p out/logs out/rows out/lib
 steps=out/steps.tsv # STAGE STEP VERDICT SECONDS
 touch $steps
-failed=0 left=0 number=0
+: >out/left # the steps that this call leaves for the next
+number=0
 
 # ---- what the machine lacks, and CUDA's libraries ----
 # A library of the kit is used only where the machine has none: others may need its newer one.
-export PATH="$PWD/bin:$PATH"
+# The kit's own programs take the kit's own: sqlite3 refuses a SQLite that is not the one it was built with.
+mkdir -p out/bin
+for program in jq sqlite3; do
+    printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$PWD/lib" "$PWD/bin/$program" >out/bin/$program
+    chmod +x out/bin/$program
+done
+export PATH="$PWD/out/bin:$PATH"
 add_missing() { # PROGRAM: links what it does not find; fails when there was nothing to add
     added=
     for library in $(LD_TRACE_LOADED_OBJECTS=1 "$1" 2>/dev/null | sed -n 's/^[[:space:]]*\([^ ]*\) => not found.*/\1/p'); do
@@ -51,12 +64,12 @@ add_missing() { # PROGRAM: links what it does not find; fails when there was not
 }
 rm -f out/lib/*
 export LD_LIBRARY_PATH="$PWD/out/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-for program in bin/jq bin/sqlite3 build/ridge build/tests/ops/run build/tests/unit/test_device; do
+for program in build/ridge build/tests/ops/run build/tests/unit/test_device; do
     while add_missing "$program"; do :; done
 done
 for program in jq sqlite3; do
-    "bin/$program" --version >/dev/null 2>&1 || {
-        echo "run: bin/$program does not start: $("bin/$program" --version 2>&1 | head -1)" >&2
+    $program --version >/dev/null 2>&1 || {
+        echo "run: bin/$program does not start: $($program --version 2>&1 | head -1)" >&2
         exit 1
     }
 done
@@ -105,27 +118,17 @@ report() {
 verdict_is() { # VERDICT STEP SECONDS [LINE]
     printf '%s\t%s\t%s\t%s\n' "$stage" "$2" "$1" "$3" >>$steps
     printf '%-4s %-34s %4d s  %s\n' "$1" "$2" "$3" "${4:-}"
-    [ "$1" != FAIL ] || failed=$((failed + 1))
 }
 
-# step NAME COMMAND...: unless it has a verdict. What the stage's end cuts short has none, except
-# where it had the whole stage.
-step() {
-    name=$1 log=out/logs/$stage.$1.log
-    shift
-    echo "$name" | grep -qE -- "$only" || return 0
-    had=$(awk -F '\t' -v s="$stage" -v n="$name" '$1 == s && $2 == n { v = $3 } END { print v }' $steps)
-    case $had in
-    FAIL) failed=$((failed + 1)) && return 0 ;;
-    ?*) return 0 ;;
-    esac
-    number=$((number + 1))
+has_verdict() { # STEP
+    awk -F '\t' -v s="$stage" -v n="$1" '$1 == s && $2 == n { found = 1 } END { exit !found }' $steps
+}
+
+# carry_out NAME SECONDS WHOLE COMMAND...: what SECONDS cut short has no verdict, except where these were the WHOLE stage.
+carry_out() {
+    name=$1 seconds=$2 whole=$3 log=out/logs/$stage.$1.log
+    shift 3
     start=$(date +%s)
-    seconds=$((limit - (start - began)))
-    if [ "$seconds" -le 0 ] || { [ "$number" -gt 1 ] && [ "$seconds" -lt $((limit / 20)) ]; }; then
-        left=$((left + 1))
-        return 0
-    fi
     timeout -k 5 "$seconds" "$@" >"$log" 2>&1 </dev/null
     code=$?
     took=$(($(date +%s) - start))
@@ -137,19 +140,69 @@ step() {
     elif [ $code != 124 ] && [ $code != 137 ]; then
         verdict_is FAIL "$name" $took "exit code $code: $line"
         grep -E '^not ok|wrong|failed|FAILED|ERROR|========= ' "$log" | head -5 | sed 's/^/       /'
-    elif [ "$number" = 1 ]; then
+    elif [ "$whole" = 1 ]; then
         verdict_is FAIL "$name" $took "longer than a whole stage: $line"
     else
-        left=$((left + 1))
+        echo "$name" >>out/left
         printf '%-4s %-34s %4d s  the stage ended\n' cut "$name" $took
     fi
 }
+
+# begin NAME: whether a step is to be done, and with "seconds" and "whole" for carry_out.
+begin() {
+    echo "$1" | grep -qE -- "$only" || return 1
+    ! has_verdict "$1" || return 1
+    seconds=$((limit - ($(date +%s) - began)))
+    if [ "$seconds" -le 0 ] || { [ "$number" -ge "$jobs" ] && [ "$seconds" -lt $((limit / 20)) ]; }; then
+        echo "$1" >>out/left
+        return 1
+    fi
+    number=$((number + 1))
+    whole=$((number <= jobs))
+}
+
+# step NAME COMMAND...: alone, after all that run beside each other.
+step() {
+    wait
+    begin "$1" || return 0
+    name=$1
+    shift
+    carry_out "$name" "$seconds" "$whole" "$@"
+}
+
+# step_beside NAME COMMAND...: one that judges no times. A pipe holds as many lines as steps may begin.
+step_beside() {
+    [ "$jobs" -gt 1 ] || {
+        step "$@"
+        return
+    }
+    read -r _ <&3
+    if ! begin "$1"; then
+        echo >&3
+        return
+    fi
+    (
+        name=$1
+        shift
+        carry_out "$name" "$seconds" "$whole" env RIDGE_CACHE="$PWD/out/tuner.$name.txt" "$@" 3>&-
+        rm -f "out/tuner.$name.txt"
+        echo >&3
+    ) &
+}
+if [ "$jobs" -gt 1 ]; then
+    rm -f out/turns && mkfifo out/turns && exec 3<>out/turns && rm out/turns
+    turns=$jobs
+    while [ "$turns" -gt 0 ]; do
+        echo >&3
+        turns=$((turns - 1))
+    done
+fi
 
 # In one process, which is fast; where that fails, one for each operator, so that a device which one
 # of them loses is there for the others.
 operators() { # NAME OPTION...
     # shellcheck disable=SC2016
-    step "$1" sh -c 'shift; build/tests/ops/run --verbose --no-fork "$@" || { code=$?
+    step_beside "$1" sh -c 'shift; build/tests/ops/run --verbose --no-fork "$@" || { code=$?
         [ $code = 2 ] && exit 2; echo "# again, each operator by itself"; build/tests/ops/run --verbose "$@"; }' \
         sh "$@" --device "$device"
 }
@@ -195,11 +248,11 @@ stage_libraries() {
 stage_networks() {
     for workload in $($ridge list workloads --json | jq -r '.[].name'); do
         for precision in f32 tf32 bf16; do
-            step "${workload}_$precision" $ridge verify "$workload" --device "$device" --precision $precision
+            step_beside "${workload}_$precision" $ridge verify "$workload" --device "$device" --precision $precision
         done
     done
     for precision in f8 i8; do
-        step gemm_$precision $ridge verify gemm --device "$device" --precision $precision
+        step_beside gemm_$precision $ridge verify gemm --device "$device" --precision $precision
     done
 }
 
@@ -213,14 +266,14 @@ stage_goals() {
         done
     done
     # shellcheck disable=SC2086
-    [ $left != 0 ] || step means $compare --ridge $ridge --judge out/rows/*.json
+    [ -s out/left ] || step means $compare --ridge $ridge --judge out/rows/*.json
     if ! command -v compute-sanitizer >/dev/null; then
         echo "skip compute-sanitizer: not on PATH (it comes with the CUDA toolkit)"
         return
     fi
     for tool in memcheck racecheck; do
         for operator in MatMul Gemm Conv/ Attention Softmax LSTM EmbeddingBag TopK ReduceSum/; do
-            step "${tool}_${operator%/}" compute-sanitizer --tool $tool --error-exitcode 9 build/tests/ops/run \
+            step_beside "${tool}_${operator%/}" compute-sanitizer --tool $tool --error-exitcode 9 build/tests/ops/run \
                 --providers cuda --device "$device" --filter $operator --no-fork
         done
     done
@@ -238,9 +291,12 @@ if [ "$stage" != report ]; then
     sed -n '/^devices/,/^[a-z]/p' out/doctor.txt | grep '^  '
     grep -E '^  (cublaslt|cudnn|cupti) ' out/doctor.txt
     "stage_$stage"
+    wait
+    failed=$(awk -F '\t' -v s="$stage" '$1 == s && $3 == "FAIL" { print $2 }' $steps | grep -cE -- "$only")
+    left=$(awk 'END { print NR }' out/left)
     echo "$stage: $failed failed, $left left"
 fi
 report
 tar -czf out.tar.gz out
-[ $left = 0 ] || exit 75
-[ $failed = 0 ]
+[ "${left:-0}" = 0 ] || exit 75
+[ "${failed:-0}" = 0 ]

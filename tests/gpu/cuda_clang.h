@@ -73,6 +73,8 @@ __device__ float __fmul_rn(float a, float b);
 __device__ float __fdiv_rn(float a, float b);
 __device__ int __float_as_int(float x);
 __device__ float __int_as_float(int bits);
+__device__ long long __double_as_longlong(double x);
+__device__ double __longlong_as_double(long long bits);
 __device__ int __popc(unsigned bits);
 __device__ int __ffs(int bits);
 __device__ size_t __cvta_generic_to_shared(const void *at);

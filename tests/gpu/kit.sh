@@ -33,7 +33,7 @@ take() { # FILE: with what it opens, at the same places
         [ -e "$bare$file" ] || cp -L "$file" "$bare$file"
     done
 }
-for program in sh awk cat chmod cp cut date dirname env grep gzip head ln ls mkdir mktemp mv rm sed sleep sort tail tar timeout touch tr; do
+for program in sh awk cat chmod cp cut date dirname env grep gzip head ln ls mkdir mkfifo mktemp mv rm sed sleep sort tail tar timeout touch tr; do
     take "$(command -v "$program")"
     [ -e "$bare/bin/$program" ] || ln -s "$(command -v "$program")" "$bare/bin/$program"
 done
@@ -94,6 +94,16 @@ prints '^  FAIL networks wide_deep_bf16 .out/logs/networks.wide_deep_bf16.log'
 stage networks --only '^wide_deep_bf16' --again
 exits 0
 prints '^ok   wide_deep_bf16'
+
+# Several steps at a time, whose tuner's caches are not kept.
+stage networks --only '^(active|norm|wide_deep)_(f32|tf32)$' --jobs 3
+exits 0
+for name in active_f32 active_tf32 norm_f32 norm_tf32 wide_deep_f32 wide_deep_tf32; do prints "^ok   $name"; done
+prints '^networks: 0 failed, 0 left'
+check "no cache of theirs stays" sh -c "! ls '$kit'/out/tuner.*.txt 2>/dev/null"
+stage networks --jobs many
+exits 2
+complains '.--jobs takes a number of steps, not .many.'
 stage libraries --only kernels
 exits 1
 prints '^FAIL kernels'

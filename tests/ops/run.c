@@ -341,22 +341,43 @@ static void test_subjects(const struct case_job *job)
     }
 }
 
+/* Pools and the device, which a child opens for its case, and a process without children once. */
+static enum status suite_open(struct suite *suite, struct error *err)
+{
+    const char *device = suite->settings.device;
+    for (int k = 0; k < POOLS; k++)
+        TRY(pool_new(device ? 1 : k + 1, &suite->pools[k], err));
+    return device ? device_open(device, &suite->device, err) : STATUS_OK;
+}
+
+static void suite_close(struct suite *suite)
+{
+    device_close(&suite->device);
+    for (int k = 0; k < POOLS; k++)
+        pool_free(suite->pools[k]);
+}
+
 static void test_in_child(void *context)
 {
     const struct case_job *job = context;
     struct error err = {0};
-    enum status status = STATUS_OK;
-    for (int k = 0; k < POOLS && status == STATUS_OK; k++)
-        status = pool_new(job->suite->settings.device ? 1 : k + 1, &job->suite->pools[k], &err);
-    if (status == STATUS_OK && job->suite->settings.device)
-        status = device_open(job->suite->settings.device, &job->suite->device, &err);
+    enum status status = suite_open(job->suite, &err);
     if (status == STATUS_OK)
         test_subjects(job);
     else
         count_result(job->suite, status, &err);
-    device_close(&job->suite->device);
-    for (int k = 0; k < POOLS; k++)
-        pool_free(job->suite->pools[k]);
+    suite_close(job->suite);
+}
+
+/* Whether a kernel of those that --kernel and --providers name computes this: no reference is needed
+ * for what nobody is asked for. */
+static bool op_wanted(const struct suite *suite, const struct op *op)
+{
+    bool wanted = !suite->settings.kernel;
+    for (int k = 0; k < kernel_count() && !wanted; k++)
+        wanted = strcmp(kernel_at(k)->name, suite->settings.kernel) == 0 &&
+                 kernel_computes(kernel_at(k), op);
+    return wanted;
 }
 
 static void test_case(struct suite *suite, const struct op *op, const struct op_case *c)
@@ -365,7 +386,7 @@ static void test_case(struct suite *suite, const struct op *op, const struct op_
     struct case_job job = {suite, op, c};
     suite->progress->op.cases++;
     if (suite->settings.no_fork) {
-        test_in_child(&job);
+        test_subjects(&job);
         return;
     }
     enum status status = child_run(test_in_child, &job, CASE_LIMIT_S, &err);
@@ -377,7 +398,7 @@ static void test_op(struct suite *suite, const struct op *op)
 {
     uint64_t start_ns = clock_now_ns();
     *suite->progress = (struct progress){0};
-    for (int k = 0; k < op->case_count; k++) {
+    for (int k = 0; k < op->case_count && op_wanted(suite, op); k++) {
         char name[160];
         const char *filter = suite->settings.filter;
         snprintf(name, sizeof(name), "%s/%s", op->name, op->cases[k].name);
@@ -446,6 +467,8 @@ static enum status run_all(struct suite *suite, const char *program, struct erro
     suite->progress = child_shared(sizeof(*suite->progress));
     if (!suite->progress)
         return FAIL_NO_MEMORY(err);
+    if (suite->settings.no_fork)
+        TRY(suite_open(suite, err));
     for (int k = 0; k < op_count(); k++)
         test_op(suite, op_at(k));
     if (!suite->total.passed && !suite->total.failed)
@@ -465,8 +488,11 @@ int main(int argc, char **argv)
         printf("usage: %s [options]\n%s", argv[0], text);
         return 0;
     }
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
         status = run_all(&suite, argv[0], &err);
+        if (suite.settings.no_fork)
+            suite_close(&suite);
+    }
     if (status != STATUS_OK) {
         fprintf(stderr, "%s: %s\n", argv[0], err.message);
         return 2;

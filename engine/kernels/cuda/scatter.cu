@@ -2,8 +2,10 @@
  *
  * ScatterElements, Scatter and ScatterND: the data is copied, then a thread per update puts or
  * combines it in place; several updates of one element meet in an atomic operation. Without a
- * reduction such updates have no defined winner (as in ONNX). Floats of 16 bits are reduced in f32,
- * in the workspace, and rounded once at the end. */
+ * reduction such updates have no defined winner (as in ONNX). Sums and products of floats, whose
+ * order is not known, are made in f64, in the workspace, and rounded once at the end: so they are the
+ * same from run to run, but where a sum of f64 lies within its rounding of the middle between two
+ * floats. What else is done with floats of 16 bits is done there, too. */
 #include "engine/kernels/cuda/lib/query.h"
 
 enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MAX, REDUCE_MIN };
@@ -12,12 +14,13 @@ typedef unsigned long long wide_word;
 
 struct scatter {
     const void *x, *index, *updates;
-    void *y;         /* or the workspace, of f32 */
+    void *y;         /* or the workspace, of f64 */
     void *rounded;   /* what the workspace becomes */
     unsigned count;  /* updates */
     unsigned size_x; /* elements of the data */
     int reduction, dtype;
-    bool wide; /* i64 indices */
+    bool wide;   /* i64 indices */
+    bool in_f64; /* reduced in the workspace */
     /* ScatterElements: the result's axis and where an update's indices lie in it. */
     int rank, axis;
     struct divisor dim[RANK_MAX];
@@ -81,25 +84,17 @@ static __device__ __forceinline__ number combine(int reduction, number a, number
     }
 }
 
-/* Sums are the memory's own operation: many updates of one element do not wait for each other. (It
- * takes sums in f32 below 2^-126 as 0.) Other results are put in only where nobody else was in
- * between. */
+/* Sums are the memory's own operation: many updates of one element do not wait for each other. Other
+ * results are put in only where nobody else was in between. */
 static __device__ __forceinline__ void update(const struct scatter &k, unsigned to, unsigned from)
 {
-    unsigned *at = (unsigned *)k.y + to;
-    unsigned bits = k.dtype == DTYPE_F16 || k.dtype == DTYPE_BF16
-                        ? (unsigned)__float_as_int(group_as<1>(k.dtype, k.updates, from).v[0])
-                        : ((const unsigned *)k.updates)[from];
+    unsigned *at = (unsigned *)k.y + to, bits = ((const unsigned *)k.updates)[from];
     if (k.reduction == REDUCE_NONE) {
         *at = bits;
         return;
     }
-    if (k.reduction == REDUCE_ADD && k.dtype == DTYPE_I32) {
+    if (k.reduction == REDUCE_ADD) { /* integers: floats are added in f64 */
         atomicAdd(at, bits);
-        return;
-    }
-    if (k.reduction == REDUCE_ADD) {
-        atomicAdd((float *)at, __int_as_float((int)bits));
         return;
     }
     unsigned old = *(volatile unsigned *)at, seen = ~old;
@@ -111,6 +106,23 @@ static __device__ __forceinline__ void update(const struct scatter &k, unsigned 
                       combine(k.reduction, __int_as_float((int)old), __int_as_float((int)bits)));
         seen = old;
         old = atomicCAS(at, seen, next);
+    }
+}
+
+static __device__ __forceinline__ void update_f64(const struct scatter &k, unsigned to,
+                                                  unsigned from)
+{
+    double value = (double)group_as<1>(k.dtype, k.updates, from).v[0];
+    if (k.reduction == REDUCE_ADD) {
+        atomicAdd((double *)k.y + to, value);
+        return;
+    }
+    wide_word *at = (wide_word *)k.y + to;
+    wide_word old = *(volatile wide_word *)at, seen = ~old;
+    while (seen != old) {
+        double next = combine(k.reduction, __longlong_as_double((long long)old), value);
+        seen = old;
+        old = atomicCAS(at, seen, (wide_word)__double_as_longlong(next));
     }
 }
 
@@ -150,7 +162,7 @@ __global__ void __launch_bounds__(BLOCK) scatter_widen(const __grid_constant__ s
     KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.size_x; e += step)
-        ((float *)k.y)[e] = float_at((const element *)k.x + e);
+        ((double *)k.y)[e] = (double)float_at((const element *)k.x + e);
 }
 
 template <class element>
@@ -159,7 +171,7 @@ __global__ void __launch_bounds__(BLOCK) scatter_round(const __grid_constant__ s
     KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.size_x; e += step)
-        float_put((element *)k.rounded + e, ((const float *)k.y)[e]);
+        float_put((element *)k.rounded + e, (float)((const double *)k.y)[e]);
 }
 
 __global__ void __launch_bounds__(BLOCK) scatter_updates(const __grid_constant__ struct scatter k)
@@ -167,11 +179,13 @@ __global__ void __launch_bounds__(BLOCK) scatter_updates(const __grid_constant__
     KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, to;
     bool is_wide = k.dtype == DTYPE_I64;
-    bool is_half = (k.dtype == DTYPE_F16 || k.dtype == DTYPE_BF16) && k.reduction == REDUCE_NONE;
+    bool is_half = k.dtype == DTYPE_F16 || k.dtype == DTYPE_BF16;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {
         if (!(k.depth ? place_of_run(k, e, &to) : place_of(k, e, &to)))
             continue;
-        if (is_wide)
+        if (k.in_f64)
+            update_f64(k, to, e);
+        else if (is_wide)
             update_wide(k, to, e);
         else if (is_half)
             ((uint16_t *)k.y)[to] = ((const uint16_t *)k.updates)[e];
@@ -194,7 +208,6 @@ static int reduction_of(const struct kernel_query *q)
 
 struct kernel_state {
     struct scatter k; /* pointers are left open */
-    bool widened;     /* sums and the like are in f32, although memory is in 16 bits */
     struct cuda_grid data, updates;
 };
 
@@ -234,7 +247,9 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     k->dtype = dtype;
     k->wide = q->in[1].dtype == DTYPE_I64;
     find_places(q, k);
-    s->widened = element_bytes(dtype) == 2 && k->reduction != REDUCE_NONE;
+    bool ordered = k->reduction != REDUCE_ADD && k->reduction != REDUCE_MUL;
+    k->in_f64 = is_float(dtype) && k->reduction != REDUCE_NONE &&
+                (!ordered || element_bytes(dtype) == 2);
     s->data = grid_for(q, k->size_x);
     s->updates = grid_for(q, k->count);
     return STATUS_OK;
@@ -242,7 +257,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
 
 static size_t workspace(const struct kernel_state *state)
 {
-    return state->widened ? padded_bytes(state->k.size_x, sizeof(float)) : 0;
+    return state->k.in_f64 ? padded_bytes(state->k.size_x, sizeof(double)) : 0;
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
@@ -253,14 +268,14 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     k.x = args->in[0];
     k.index = args->in[1];
     k.updates = args->in[2];
-    k.y = state->widened ? args->workspace : args->out[0];
+    k.y = k.in_f64 ? args->workspace : args->out[0];
     k.rounded = args->out[0];
-    if (state->widened)
+    if (k.in_f64)
         LAUNCH_FLOATS(dtype, scatter_widen<element>, state->data, block, 0, &k, args);
     else if (k.x != k.y)
         LAUNCH_WORDS(element_bytes(dtype), scatter_copy<word>, state->data, block, 0, &k, args);
     LAUNCH(scatter_updates, state->updates, block, 0, &k, args);
-    if (state->widened)
+    if (k.in_f64)
         LAUNCH_FLOATS(dtype, scatter_round<element>, state->data, block, 0, &k, args);
 }
 

@@ -72,6 +72,20 @@ static inline int __float_as_int(float x)
     return bits;
 }
 
+static inline long long __double_as_longlong(double x)
+{
+    long long bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+static inline double __longlong_as_double(long long bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
 static inline float __int_as_float(int bits)
 {
     float x;
