@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct comm_plan {
     struct comm_plan *inner; /* of the inner communicator, which has a type of its own for it */
@@ -154,14 +155,16 @@ enum status comm_thread_open(struct comm *inner, struct comm *out, struct error 
         .memory = inner->memory ? memory : NULL,
         .record = record,
     };
-    if (pthread_create(&self->thread, NULL, work, self) == 0)
+    int code = pthread_create(&self->thread, NULL, work, self);
+    if (code == 0)
         return STATUS_OK;
     pthread_cond_destroy(&self->done);
     pthread_cond_destroy(&self->work);
     pthread_mutex_destroy(&self->lock);
     free(self);
     *out = (struct comm){0};
-    return FAIL(err, STATUS_FAILED, "the communication thread cannot be started");
+    return FAIL(err, STATUS_FAILED, "the communication thread cannot be started: %s",
+                strerror(code));
 }
 
 void comm_thread_close(struct comm *comm)

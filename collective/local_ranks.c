@@ -88,16 +88,20 @@ static enum status start_ranks(struct launch *launch, struct error *err)
 static void note_end(struct launch *launch, int rank, int state)
 {
     const struct error *said = &launch->errors[rank];
-    char text[sizeof(said->message)];
-    if (WIFSIGNALED(state)) {
+    enum status code = said->code == STATUS_OK ? STATUS_FAILED : said->code;
+    char text[sizeof(said->message) + 32];
+    if (WIFSIGNALED(state))
         snprintf(text, sizeof(text), "rank %d was killed by signal %d (%s)", rank, WTERMSIG(state),
                  strsignal(WTERMSIG(state)));
-        note_failure(launch, STATUS_FAILED, text);
-    } else if (WEXITSTATUS(state) != 0) {
-        bool ended_early = said->code == STATUS_OK;
-        note_failure(launch, ended_early ? STATUS_FAILED : said->code,
-                     ended_early ? "a rank left early" : said->message);
-    }
+    else if (WEXITSTATUS(state) == 0)
+        return;
+    else if (said->code == STATUS_OK)
+        snprintf(text, sizeof(text), "rank %d left early", rank);
+    else if (strncmp(said->message, "rank ", strlen("rank ")) == 0) /* it names another */
+        snprintf(text, sizeof(text), "%s", said->message);
+    else
+        snprintf(text, sizeof(text), "rank %d: %s", rank, said->message);
+    note_failure(launch, WIFSIGNALED(state) ? STATUS_FAILED : code, text);
 }
 
 static void collect(struct launch *launch)

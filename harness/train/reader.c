@@ -145,9 +145,10 @@ static void *read_ahead(void *context)
 static enum status start_threads(struct reader *r, struct error *err)
 {
     while (r->thread_count < r->options.threads) {
-        if (pthread_create(&r->threads[r->thread_count], NULL, read_ahead, r))
-            return FAIL(err, STATUS_FAILED, "thread %d that reads samples cannot be started",
-                        r->thread_count + 1);
+        int code = pthread_create(&r->threads[r->thread_count], NULL, read_ahead, r);
+        if (code != 0)
+            return FAIL(err, STATUS_FAILED, "thread %d that reads samples cannot be started: %s",
+                        r->thread_count + 1, strerror(code));
         r->thread_count++;
     }
     return STATUS_OK;

@@ -41,5 +41,26 @@ while [ $k -lt 50 ]; do
     trial $k
     k=$((k + 1))
 done
+# A rank that gets no more memory while it compiles.
+no_memory() { # ranks, victim
+    "$RIDGE" scale resnet50:image=64 -t 1 --no-tune --ranks "$1" --batch 2 --steps 1000 \
+        --deadline 2 >"$output" 2>"$errors" </dev/null &
+    pid=$!
+    until [ "$(children_of $pid | wc -l)" -ge "$1" ]; do sleep 0.01; done
+    victims=$(children_of $pid)
+    prlimit --pid "$(echo "$victims" | sed -n "$(($2 + 1))p")" --as=1:1
+    began=$(date +%s)
+    wait $pid
+    code=$?
+    took=$(($(date +%s) - began))
+    tap_what="rank $2 of $1 gets no more memory"
+    check "$tap_what: fails" [ $code != 0 ]
+    complains "rank $2: .*(out of memory|cannot be started)"
+    check "$tap_what: within the deadline" [ "$took" -le 10 ]
+}
+for ranks in 2 3 5; do
+    no_memory $ranks 0
+    no_memory $ranks $((ranks - 1))
+done
 check "nothing is left in shared memory" sh -c '! ls /dev/shm | grep -i ridge'
 finish
