@@ -24,7 +24,9 @@
 
 extern char **environ;
 
-enum { STOP_LIMIT_MS = 5000, STOP_INTERRUPTED_MS = 200, STOP_STEP_MS = 2 };
+/* After an interrupt: who gives samples is ended at once; another command has ranks to end, whose
+ * memory it then removes (Open MPI's mpirun takes a second). */
+enum { STOP_LIMIT_MS = 5000, STOP_SAMPLES_MS = 200, STOP_COMMAND_MS = 4000, STOP_STEP_MS = 2 };
 
 /* ---- starting ---- */
 
@@ -247,7 +249,7 @@ static enum status kill_group(struct asked_child *child, struct error *err)
     return FAIL(err, STATUS_FAILED, "%s did not end with its input; it was killed", child->name);
 }
 
-enum status asked_child_stop(struct asked_child *child, struct error *err)
+static enum status stop(struct asked_child *child, int interrupted_ms, struct error *err)
 {
     int state = 0;
     pid_t ended = 0;
@@ -259,7 +261,7 @@ enum status asked_child_stop(struct asked_child *child, struct error *err)
     if (interrupt_requested()) /* a launcher ends its ranks with it */
         kill(-child->pid, SIGTERM);
     for (int ms = 0; ended == 0 && ms < STOP_LIMIT_MS; ms += STOP_STEP_MS) {
-        if (interrupt_requested() && ms >= STOP_INTERRUPTED_MS)
+        if (interrupt_requested() && ms >= interrupted_ms)
             break;
         const struct timespec step = {.tv_nsec = STOP_STEP_MS * 1000000L};
         ended = waitpid(child->pid, &state, WNOHANG);
@@ -274,6 +276,11 @@ enum status asked_child_stop(struct asked_child *child, struct error *err)
     return FAIL(err, STATUS_FAILED, "%s ended with %s %d", child->name,
                 WIFSIGNALED(state) ? "signal" : "exit code",
                 WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state));
+}
+
+enum status asked_child_stop(struct asked_child *child, struct error *err)
+{
+    return stop(child, STOP_SAMPLES_MS, err);
 }
 
 /* ---- a command as a whole ---- */
@@ -312,7 +319,7 @@ enum status asked_child_output(const char *const *command, const char *const *en
     TRY(asked_child_start_kept(&child, command, environment, err));
     bool whole = read_all(&child, limit_s, text, size);
     last_words(child.errors, said, sizeof(said));
-    enum status status = asked_child_stop(&child, err);
+    enum status status = stop(&child, STOP_COMMAND_MS, err);
     if (!whole && interrupt_requested())
         return FAIL(err, STATUS_FAILED, "interrupted while %s was waited for", command[0]);
     if (!whole)

@@ -49,12 +49,16 @@ interrupted() { # backend
     [ -e "${RIDGE_BUILD:-build/release}/plugins/collective/$1.so" ] || return
     command -v "mpirun.$1" >/dev/null || return
     echo "$tap_dir/saved-$1" >"$tap_dir/mark" # in a file: grep is a process, too
-    setsid env --default-signal=INT "$RIDGE" scale ncf $quick --steps 10000000 --ranks 2 --backend "$1" \
+    mkdir "$tap_dir/memory-$1"
+    # Open MPI 4 has it for "vader", 5 for "sm".
+    setsid env --default-signal=INT OMPI_MCA_btl_vader_backing_directory="$tap_dir/memory-$1" \
+        OMPI_MCA_btl_sm_backing_directory="$tap_dir/memory-$1" "$RIDGE" scale ncf $quick --steps 10000000 --ranks 2 --backend "$1" \
         --hosts "$tap_dir/hosts" --save "$tap_dir/saved-$1" >"$output" 2>"$errors" </dev/null &
     pid=$!
     comes_to -ge 4 # with who starts them
     sleep 1
     check "$1: ranks are at work" [ "$running" -ge 3 ]
+    [ "$1" != openmpi ] || check "$1: ranks share memory" [ -n "$(ls "$tap_dir/memory-$1")" ]
     kill -INT $pid
     wait $pid
     code=$?
@@ -63,6 +67,7 @@ interrupted() { # backend
     complains 'interrupted'
     comes_to -eq 0
     check "$tap_what: nobody is left" [ "$running" = 0 ]
+    check "$tap_what: no shared memory is left" [ -z "$(ls "$tap_dir/memory-$1")" ]
 }
 
 runs ridge scale ncf $quick --steps 10 --ranks 3 --json
