@@ -67,7 +67,7 @@ run_one() {
     else
         printf 'FAIL %-40s %5d passed, %d failed  %4d s%s\n%s\n%s\n     (whole log: %s)\n' \
             "$1" "$p" "$f" "$took" "$note" \
-            "$(grep -nE '^not ok|FAILED|ERROR|FAIL|runtime error|Sanitizer' "$log" | head -20)" \
+            "$(grep -nE '^not ok|^# (exit code|stdout|stderr)|FAILED|ERROR|FAIL|runtime error|Sanitizer' "$log" | head -40)" \
             "$(tail -5 "$log")" "$log"
     fi
     echo "$p $f $1 $took" >"$log.count"

@@ -234,11 +234,14 @@ void bench_print_json(const struct bench *bench, const struct bench_part *parts,
 static void print_log_gp(const struct bench_part *part)
 {
     struct log_gp m;
-    if (bench_log_gp(part, &m))
-        printf("\nLogGP of %s: L %.2f us, o %.2f us, g %.2f us, 1/G %.2f GB/s, residual %.0f %% of "
-               "%d trips\n",
-               part->backend->name, m.latency_s * 1e6, m.overhead_s * 1e6, m.gap_s * 1e6,
-               1e-9 / m.byte_s, m.residual * 100, m.points);
+    char rate[48] = "no cost per byte was seen";
+    if (!bench_log_gp(part, &m))
+        return;
+    if (m.byte_s > 0)
+        snprintf(rate, sizeof(rate), "1/G %.2f GB/s", 1e-9 / m.byte_s);
+    printf("\nLogGP of %s: L %.2f us, o %.2f us, g %.2f us, %s, residual %.0f %% of %d trips\n",
+           part->backend->name, m.latency_s * 1e6, m.overhead_s * 1e6, m.gap_s * 1e6, rate,
+           m.residual * 100, m.points);
 }
 
 void bench_print_table(const struct bench_part *part, int ranks)

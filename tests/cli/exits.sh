@@ -46,13 +46,13 @@ done
 
 # Each of these signals ends a run cleanly: what is measured is stored, the run is unfinished.
 for signal in INT TERM HUP QUIT; do
-    rm -f "$db"
+    rm -f "$db" "$db"-wal "$db"-shm
     "$RIDGE" run gemm:m=64,n=64,k=64 ncf -s 30 --seconds-max 30 --interval 1e-9 --no-tune --no-report \
         --no-layers --no-ceilings -t 1 --db "$db" >"$output" 2>"$errors" &
     victim=$!
     waited=0
-    until [ -s "$db" ] || [ $waited = 600 ]; do # the run has begun
-        sleep 0.1
+    until [ "$(sqlite3 -readonly "$db" 'SELECT count(*) FROM run' 2>&1)" = 1 ] || [ $waited = 600 ]; do
+        sleep 0.1 # until the run has begun
         waited=$((waited + 1))
     done
     sleep 0.5
