@@ -5,6 +5,8 @@
 # may lack, jq and sqlite3, and tools/gpu_kit_run.sh as its program "run". It holds the layout of the
 # tree, so that scripts find what they use.
 # Usage: gpu_kit.sh BUILD_FOLDER KIT_FOLDER [PLUGIN...]   (default: every plug-in for GPUs)
+# KIT_PYTHON=3.12 adds, by pip, what the comparison with PyTorch needs beside it, for that Python of
+# the machine with the GPU.
 set -eu
 build=$1 kit=$2
 shift 2
@@ -64,6 +66,13 @@ find "$kit/build" "$kit/bin" -type f -exec ldd {} + | awk '$2 == "=>" && $3 ~ /^
     while read -r library; do
         bare "$library" "$kit/lib/$(basename "$library")"
     done
+
+if [ "${KIT_PYTHON:-}" ]; then
+    rm -rf "$kit/python"
+    python3 -m pip install --quiet --no-compile --target "$kit/python" --python-version "$KIT_PYTHON" --only-binary :all: \
+        --no-deps 'onnx==1.17.*' 'protobuf==5.*' ml_dtypes typing_extensions
+    rm -rf "$kit/python/onnx/backend/test"
+fi
 
 mib=$(find "$kit/build" "$kit/lib" "$kit/bin" "$kit/tools" "$kit/tests" "$kit/run" -type f -exec stat -c %s {} + |
     awk '{ sum += $1 } END { printf "%.1f", sum / 1048576 }')

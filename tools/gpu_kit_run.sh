@@ -5,6 +5,7 @@
 #     run alive       doctor, ceilings, executables, ridge's own kernels in f32 and bf16, NCCL on one GPU
 #     run libraries   every kernel of cuBLASLt and cuDNN, counts of known work, what replays cost
 #     run networks    every workload against its reference in f32, tf32 and bf16
+#     run results     the suite gpu by each precision, with all that can be counted: out/ridge.db
 #     run goals       PyTorch's times beside Ridge's, row by row; compute-sanitizer on some operators
 #     run report      what has been found so far
 #
@@ -30,7 +31,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 case $stage in
-alive | libraries | networks | goals | report) ;;
+alive | libraries | networks | results | goals | report) ;;
 *) sed -n '4,/^#$/!b;s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 esac
 case $jobs in
@@ -98,6 +99,7 @@ for folder in $(cuda_folders); do
     LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$folder
 done
 python=$(cat out/python)
+[ ! -d python ] || export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}" # what the kit has for it
 echo "$LD_LIBRARY_PATH" >out/library_path
 [ -x /usr/local/cuda/bin/compute-sanitizer ] && PATH=$PATH:/usr/local/cuda/bin
 
@@ -253,6 +255,14 @@ stage_networks() {
     done
     for precision in f8 i8; do
         step_beside gemm_$precision $ridge verify gemm --device "$device" --precision $precision
+    done
+}
+
+# A run that the stage's end cuts short goes on with the next call.
+stage_results() {
+    for precision in bf16 tf32 f32; do
+        step results_$precision $ridge run gpu --device "$device" --precision $precision --rounds 1 --no-verify --resume --quiet \
+            --threads "$(nproc)" --profilers model,cupti,cupti_pm,cupti_trace,nvml --db out/ridge.db --no-report --tag $precision
     done
 }
 

@@ -44,7 +44,10 @@ for what in workloads suites ops kernels plugins; do
 done
 
 run ridge list suites --json
-holds 'map(.name) == ["products", "quick", "scaling", "table1", "training"] and all(.[]; .description and .workloads > 0)'
+jq -r '.[].name + ".toml"' "$output" >"$tap_dir/listed"
+ls suites >"$tap_dir/files"
+check "suites are the files of the folder" cmp "$tap_dir/listed" "$tap_dir/files"
+holds 'all(.[]; .description and .workloads > 0)'
 
 # ---- plug-ins are opened for what counts their kernels, and for nothing else ----
 mkdir "$tap_dir/plugins"

@@ -95,7 +95,8 @@ refuses 'open.toml:2:' ridge plan "$tap_dir/open.toml"
 
 refuses 'is a folder, not a regular file' ridge plan "$tap_dir"
 
-refuses 'built in: products, quick, scaling, table1' ridge plan "$tap_dir/none.toml"
+suites=$(echo suites/*.toml | sed 's|suites/||g; s|\.toml||g; s| |, |g')
+refuses "built in: $suites\$" ridge plan "$tap_dir/none.toml"
 
 refuses 'did you mean "resnet50"' ridge plan resnt50
 

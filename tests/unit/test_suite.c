@@ -6,6 +6,7 @@
 
 #include "base/registry.h"
 #include "harness/suite/suite.h"
+#include "harness/suite/suite_source.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
 
@@ -187,14 +188,26 @@ static const char *const mistakes[][2] = {
     {"include = 3\n", "s.toml:1: include: needs strings, got integer"},
     {"include = [\"quik\"]\n",
      "s.toml:1: include: there is no suite \"quik\", did you mean \"quick\"?"},
-    {"include = \"none.toml\"\n", "s.toml:1: include: there is no suite \"none.toml\"; built in: "
-                                  "products, quick, scaling, table1, training"},
 };
 
 TEST(mistakes_name_file_line_and_key)
 {
     for (int k = 0; k < ARRAY_COUNT(mistakes); k++)
         bad(mistakes[k][0], mistakes[k][1]);
+}
+
+TEST(a_suite_that_is_not_there_lists_those_that_are)
+{
+    char text[SUITE_NAMES_MAX][SUITE_NAME_BYTES],
+        message[512] = "s.toml:1: include: there is no suite \"none.toml\"; built in: ";
+    const char *names[SUITE_NAMES_MAX];
+    int count = suite_source_names(text, names, SUITE_NAMES_MAX);
+    assert_true(count >= 6);
+    for (int k = 0; k < count; k++) {
+        strcat(message, k ? ", " : "");
+        strcat(message, names[k]);
+    }
+    bad("include = \"none.toml\"\n", message);
 }
 
 /* ---- files ---- */
