@@ -3,10 +3,11 @@
  * Operators that only move elements (Transpose, Concat, Slice, Reorder ...): strided copies, one
  * launch per part. Loops are joined as far as the strides allow. A run that lies together on both
  * sides is copied by up to 16 bytes a thread; where rows of one side are columns of the other,
- * squares go through shared memory, so that both sides are read and written along rows. */
+ * squares go through shared memory, so that both sides are read and written along rows. Where the
+ * destination's rows are short (the colours of an image), a thread writes a row of them. */
 #include "engine/kernels/cuda/lib/query.h"
 
-enum { LOOPS = MOVE_LOOPS, SQUARE = 32, SQUARE_ROWS = BLOCK / SQUARE };
+enum { LOOPS = MOVE_LOOPS, SQUARE = 32, SQUARE_ROWS = BLOCK / SQUARE, SHORT = 8 };
 
 struct copy {
     const char *from;
@@ -18,7 +19,7 @@ struct copy {
     int64_t in[LOOPS], out[LOOPS]; /* bytes */
     /* Squares: rows lie together in the source, columns in the destination. */
     unsigned rows, columns;
-    int64_t row_out, column_in;
+    int64_t row_out, column_in;  /* column_in, columns: of short rows, too */
     struct divisor across, down; /* squares */
 };
 
@@ -54,6 +55,25 @@ __global__ void __launch_bounds__(BLOCK) copy_units(const __grid_constant__ stru
         copy_unit<T>(c, k);
 }
 
+/* A row of c.columns units that lie together in the destination. */
+template <class T>
+__global__ void __launch_bounds__(BLOCK) copy_short(const __grid_constant__ struct copy c)
+{
+    KERNEL_BEGIN();
+    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.work; k += gridDim.x * BLOCK) {
+        struct places at = places_of(c, k);
+        T row[SHORT];
+#pragma unroll
+        for (unsigned j = 0; j < SHORT; j++)
+            if (j < c.columns)
+                row[j] = *(const T *)(c.from + at.in + j * c.column_in);
+#pragma unroll
+        for (unsigned j = 0; j < SHORT; j++)
+            if (j < c.columns)
+                ((T *)(c.to + at.out))[j] = row[j];
+    }
+}
+
 /* A square: (row, column) from column_in * column + size row to row_out * row + size column. */
 template <class word>
 __global__ void __launch_bounds__(BLOCK) copy_squares(const __grid_constant__ struct copy c)
@@ -81,11 +101,13 @@ __global__ void __launch_bounds__(BLOCK) copy_squares(const __grid_constant__ st
 
 /* ---- planning ---- */
 
+enum way { UNITS, SQUARES, SHORT_ROWS };
+
 struct part {
     struct copy c;
     int input, output;
     int64_t in_start, out_start; /* bytes */
-    bool squares;
+    enum way way;
     struct cuda_grid grid;
 };
 
@@ -167,7 +189,7 @@ static void plan_squares(struct part *p, struct loop *loops, int count, int row)
 {
     struct copy *c = &p->c;
     struct loop rows = loops[row], columns = loops[count - 1];
-    p->squares = true;
+    p->way = SQUARES;
     c->unit = (int)columns.out;
     c->rows = (unsigned)rows.extent;
     c->columns = (unsigned)columns.extent;
@@ -180,10 +202,32 @@ static void plan_squares(struct part *p, struct loop *loops, int count, int row)
     add_loops(c, loops, count - 2);
 }
 
+static bool is_run(const struct loop *loop, int elem)
+{
+    return loop->in == elem && loop->out == elem;
+}
+
+static bool rows_are_short(const struct loop *loops, int count, int elem)
+{
+    const struct loop *last = &loops[count - 1];
+    return count > 1 && last->out == elem && last->extent <= SHORT && !is_run(last, elem);
+}
+
+static void plan_short(struct part *p, const struct loop *loops, int count, int elem)
+{
+    struct copy *c = &p->c;
+    p->way = SHORT_ROWS;
+    c->unit = elem;
+    c->columns = (unsigned)loops[count - 1].extent;
+    c->column_in = loops[count - 1].in;
+    c->work = 1;
+    add_loops(c, loops, count - 1);
+}
+
 static void plan_units(struct part *p, struct loop *loops, int count, int elem)
 {
     struct copy *c = &p->c;
-    bool run = count > 0 && loops[count - 1].in == elem && loops[count - 1].out == elem;
+    bool run = count > 0 && is_run(&loops[count - 1], elem);
     int64_t bytes = run ? loops[count - 1].extent * elem : elem;
     count -= run;
     c->unit = unit_of(p, loops, count, bytes);
@@ -217,11 +261,13 @@ static enum status plan_part(const struct kernel_query *q, int index, struct par
     p->out_start = flat.out_start * elem;
     int count = joined_loops(loops, sorted_loops(&flat, elem, loops));
     int row = source_loop(loops, count, elem);
-    if (row >= 0)
+    if (rows_are_short(loops, count, elem))
+        plan_short(p, loops, count, elem);
+    else if (row >= 0)
         plan_squares(p, loops, count, row);
     else
         plan_units(p, loops, count, elem);
-    p->grid = grid_for(q, (int64_t)p->c.work * (p->squares ? (int)BLOCK : 1));
+    p->grid = grid_for(q, (int64_t)p->c.work * (p->way == SQUARES ? (int)BLOCK : 1));
     return STATUS_OK;
 }
 
@@ -268,9 +314,11 @@ static void launch_part(const struct part *p, const struct kernel_args *args)
     c.from = (const char *)args->in[p->input] + p->in_start;
     c.to = (char *)args->out[p->output] + p->out_start;
     struct cuda_grid grid = p->grid, block = cuda_size(BLOCK);
-    if (p->squares && c.unit == 4)
+    if (p->way == SHORT_ROWS)
+        LAUNCH_WORDS(c.unit, copy_short<word>, grid, block, 0, &c, args);
+    else if (p->way == SQUARES && c.unit == 4)
         LAUNCH(copy_squares<uint32_t>, grid, block, 0, &c, args);
-    else if (p->squares)
+    else if (p->way == SQUARES)
         LAUNCH(copy_squares<uint16_t>, grid, block, 0, &c, args);
     else if (c.unit == 16)
         LAUNCH(copy_units<uint4>, grid, block, 0, &c, args);

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * MaxPool and AveragePool of images, one to three dimensions, channels-last or plain: a thread
- * per result, neighbours along the dimension that lies together. */
+ * per result, neighbours along the dimension that lies together. Where as many channels as fit into
+ * 16 bytes lie together on both sides, a thread has that many results, and reads nine taps of its
+ * window before it uses one: what a network pools is bound by memory. */
 #include "engine/kernels/cuda/lib/query.h"
+
+enum { ROWS = 3, TAPS = 3 }; /* of a window, read together */
 
 struct pool_window {
     const void *x;
     void *y;
     unsigned count;
     bool average, count_pads, channels_last;
-    struct divisor channels, out[SPATIAL_MAX];
+    struct divisor groups, out[SPATIAL_MAX]; /* groups of channels */
     int kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX], pad[SPATIAL_MAX];
     int in[SPATIAL_MAX], end[SPATIAL_MAX]; /* end: of the padded input */
-    int64_t x_image, x_channel, x_at[SPATIAL_MAX];
+    int64_t x_image, x_group, x_at[SPATIAL_MAX];
 };
 
 struct place {
@@ -27,16 +31,16 @@ static __device__ __forceinline__ unsigned take(unsigned *index, const struct di
     return rest;
 }
 
-/* Of result k in memory order. */
+/* Of group k of results in memory order. */
 static __device__ __forceinline__ struct place place_of(const struct pool_window &p, unsigned k)
 {
     struct place r = {0, {0, 0, 0}};
-    unsigned channel = p.channels_last ? take(&k, p.channels) : 0;
+    unsigned channel = p.channels_last ? take(&k, p.groups) : 0;
     for (int d = SPATIAL_MAX - 1; d >= 0; d--)
         r.at[d] = (int)take(&k, p.out[d]);
     if (!p.channels_last)
-        channel = take(&k, p.channels);
-    r.x = k * p.x_image + channel * p.x_channel;
+        channel = take(&k, p.groups);
+    r.x = k * p.x_image + channel * p.x_group;
     return r;
 }
 
@@ -58,42 +62,105 @@ static __device__ __forceinline__ struct span span_of(const struct pool_window &
     return s;
 }
 
-static __device__ __forceinline__ float join(const struct pool_window &p, float a, float b)
-{
-    if (p.average)
-        return a + b;
-    return a != a || a > b ? a : b; /* NaN stays */
+#define GROUP(element) ((int)(16 / sizeof(element)))
+
+/* What a thread reads at once: 16 bytes, or one element. */
+template <class element, int width> struct tap {
+    uint4 words;
+};
+
+template <class element> struct tap<element, 1> {
+    element words;
+};
+
+template <int width>
+static __device__ __forceinline__ struct group<width> floats_of(const struct tap<float, width> &t) {
+    return {{__int_as_float((int)t.words.x), __int_as_float((int)t.words.y),
+             __int_as_float((int)t.words.z), __int_as_float((int)t.words.w)}};
+}
+
+template <class element, int width>
+static __device__ __forceinline__ struct group<width>
+floats_of(const struct tap<element, width> &t) {
+    const unsigned pair[4] = {t.words.x, t.words.y, t.words.z, t.words.w};
+    struct group<width> r;
+    for (int i = 0; i < 4; i++) {
+        r.v[2 * i] = to_float(element{(uint16_t)pair[i]});
+        r.v[2 * i + 1] = to_float(element{(uint16_t)(pair[i] >> 16)});
+    }
+    return r;
 }
 
 template <class element>
-static __device__ __forceinline__ float pool_value(const struct pool_window &p, unsigned k)
+static __device__ __forceinline__ struct group<1> floats_of(const struct tap<element, 1> &t) {
+    return {{to_float(t.words)}};
+}
+
+static __device__ __forceinline__ struct group<1>
+floats_of(const struct tap<float, 1> &t) {
+    return {{t.words}};
+}
+
+/* Of the taps of up to ROWS rows all are read before the first is used. */
+template <bool average, class element, int width>
+static __device__ __forceinline__ void join_rows(const struct pool_window &p, const element *first,
+                                                 int rows, int from, int last,
+                                                 struct group<width> &value)
 {
+    struct tap<element, width> taps[ROWS][TAPS];
+    int64_t row_step = p.dilation[1] * p.x_at[1], step = p.dilation[2] * p.x_at[2];
+#pragma unroll
+    for (int b = 0; b < ROWS; b++)
+#pragma unroll
+        for (int t = 0; t < TAPS; t++)
+            if (b < rows && from + t < last)
+                taps[b][t] =
+                    *(const struct tap<element, width> *)(first + b * row_step + (from + t) * step);
+#pragma unroll
+    for (int b = 0; b < ROWS; b++)
+#pragma unroll
+        for (int t = 0; t < TAPS; t++) {
+            if (b >= rows || from + t >= last)
+                continue;
+            struct group<width> x = floats_of(taps[b][t]);
+            for (int i = 0; i < width; i++)
+                value.v[i] = average ? value.v[i] + x.v[i] : max_or_nan(value.v[i], x.v[i]);
+        }
+}
+
+template <bool average, class element, int width>
+static __device__ __forceinline__ struct group<width> pool_values(const struct pool_window &p,
+                                                                  unsigned k) {
     struct place at = place_of(p, k);
     struct span s[SPATIAL_MAX];
+    struct group<width> value;
     int counted = 1;
     const element *x = (const element *)p.x;
     for (int d = 0; d < SPATIAL_MAX; d++) {
         s[d] = span_of(p, d, at.at[d]);
         counted *= p.count_pads ? s[d].padded : s[d].last - s[d].first;
     }
-    float value = p.average ? 0.0f : -INFINITY;
+    for (int i = 0; i < width; i++)
+        value.v[i] = average ? 0.0f : -INFINITY;
     for (int a = s[0].first; a < s[0].last; a++)
-        for (int b = s[1].first; b < s[1].last; b++) {
-            int64_t line = at.x + (s[0].at + a * p.dilation[0]) * p.x_at[0] +
-                           (s[1].at + b * p.dilation[1]) * p.x_at[1];
-            for (int c = s[2].first; c < s[2].last; c++)
-                value =
-                    join(p, value, to_float(x[line + (s[2].at + c * p.dilation[2]) * p.x_at[2]]));
+        for (int b = s[1].first; b < s[1].last; b += ROWS) {
+            int64_t row = at.x + (s[0].at + a * p.dilation[0]) * p.x_at[0] +
+                          (s[1].at + b * p.dilation[1]) * p.x_at[1] + s[2].at * p.x_at[2];
+            for (int c = s[2].first; c < s[2].last; c += TAPS)
+                join_rows<average>(p, x + row, s[1].last - b, c, s[2].last, value);
         }
-    return p.average ? value / (float)counted : value;
+    for (int i = 0; i < width && average; i++)
+        value.v[i] /= (float)counted;
+    return value;
 }
 
-template <class element>
+template <bool average, class element, int width>
 __global__ void __launch_bounds__(BLOCK) pool_each(const __grid_constant__ struct pool_window p)
 {
     KERNEL_BEGIN();
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < p.count; k += gridDim.x * BLOCK)
-        float_put((element *)p.y + k, pool_value<element>(p, k));
+        group_store((element *)p.y + (int64_t)k * width,
+                    pool_values<average, element, width>(p, k));
 }
 
 /* ---- hooks ---- */
@@ -101,8 +168,19 @@ __global__ void __launch_bounds__(BLOCK) pool_each(const __grid_constant__ struc
 struct kernel_state {
     struct pool_window p; /* pointers are left open */
     enum dtype type;
+    int width; /* results of a thread */
     struct cuda_grid grid;
 };
+
+/* 16 bytes of channels, if they lie together and each position begins with such a group. */
+static int width_of(const struct desc *x, bool channels_last)
+{
+    int width = 16 / element_bytes(x->dtype);
+    bool fits = channels_last && x->stride[1] == 1 && x->shape.dim[1] % width == 0;
+    for (int k = 0; k < x->shape.rank; k++)
+        fits = fits && (k == 1 || x->stride[k] % width == 0);
+    return fits ? width : 1;
+}
 
 static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
                         struct error *why)
@@ -133,10 +211,11 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
         p->out[d] = divisor_of(is ? w.out[own] : 1);
         p->x_at[d] = is ? x->stride[own + 2] : 0;
     }
-    p->count = (unsigned)shape_count(&y->shape);
-    p->channels = divisor_of(x->shape.dim[1]);
+    s->width = width_of(x, p->channels_last);
+    p->count = (unsigned)(shape_count(&y->shape) / s->width);
+    p->groups = divisor_of(x->shape.dim[1] / s->width);
     p->x_image = x->stride[0];
-    p->x_channel = x->stride[1];
+    p->x_group = x->stride[1] * s->width;
     p->average = strcmp(cuda_host->node_op(q->node), "AveragePool") == 0;
     p->count_pads = cuda_host->node_int(q->node, "count_include_pad", 0) != 0;
     s->type = x->dtype;
@@ -149,7 +228,18 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     struct pool_window p = state->p;
     p.x = args->in[0];
     p.y = args->out[0];
-    LAUNCH_FLOATS(state->type, pool_each<element>, state->grid, cuda_size(BLOCK), 0, &p, args);
+    if (p.average && state->width == 1)
+        LAUNCH_FLOATS(state->type, (pool_each<true, element, 1>), state->grid, cuda_size(BLOCK), 0,
+                      &p, args);
+    else if (p.average)
+        LAUNCH_FLOATS(state->type, (pool_each<true, element, GROUP(element)>), state->grid,
+                      cuda_size(BLOCK), 0, &p, args);
+    else if (state->width == 1)
+        LAUNCH_FLOATS(state->type, (pool_each<false, element, 1>), state->grid, cuda_size(BLOCK), 0,
+                      &p, args);
+    else
+        LAUNCH_FLOATS(state->type, (pool_each<false, element, GROUP(element)>), state->grid,
+                      cuda_size(BLOCK), 0, &p, args);
 }
 
 static const char *const ops[] = {"MaxPool", "AveragePool", NULL};

@@ -3,9 +3,9 @@
  * ScatterElements, Scatter and ScatterND: the data is copied, then a thread per update puts or
  * combines it in place; several updates of one element meet in an atomic operation. Without a
  * reduction such updates have no defined winner (as in ONNX). Sums and products of floats, whose
- * order is not known, are made in f64, in the workspace, and rounded once at the end: so they are the
- * same from run to run, but where a sum of f64 lies within its rounding of the middle between two
- * floats. What else is done with floats of 16 bits is done there, too. */
+ * order is not known, are made in f64, in the workspace, and rounded once at the end: so they are
+ * the same from run to run, but where a sum of f64 lies within its rounding of the middle between
+ * two floats. What else is done with floats of 16 bits is done there, too. */
 #include "engine/kernels/cuda/lib/query.h"
 
 enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MAX, REDUCE_MIN };
@@ -84,8 +84,8 @@ static __device__ __forceinline__ number combine(int reduction, number a, number
     }
 }
 
-/* Sums are the memory's own operation: many updates of one element do not wait for each other. Other
- * results are put in only where nobody else was in between. */
+/* Sums are the memory's own operation: many updates of one element do not wait for each other.
+ * Other results are put in only where nobody else was in between. */
 static __device__ __forceinline__ void update(const struct scatter &k, unsigned to, unsigned from)
 {
     unsigned *at = (unsigned *)k.y + to, bits = ((const unsigned *)k.updates)[from];
@@ -248,8 +248,8 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     k->wide = q->in[1].dtype == DTYPE_I64;
     find_places(q, k);
     bool ordered = k->reduction != REDUCE_ADD && k->reduction != REDUCE_MUL;
-    k->in_f64 = is_float(dtype) && k->reduction != REDUCE_NONE &&
-                (!ordered || element_bytes(dtype) == 2);
+    k->in_f64 =
+        is_float(dtype) && k->reduction != REDUCE_NONE && (!ordered || element_bytes(dtype) == 2);
     s->data = grid_for(q, k->size_x);
     s->updates = grid_for(q, k->count);
     return STATUS_OK;

@@ -100,6 +100,11 @@ static inline float half_bits_to_float(uint16_t bits)
     return half_to_float(bits);
 }
 
+static inline float max_or_nan(float a, float b)
+{
+    return a != a || a > b ? a : b;
+}
+
 static inline uint16_t half_bits_of_float(float x)
 {
     return half_from_float(x);

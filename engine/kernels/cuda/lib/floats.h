@@ -23,7 +23,7 @@ struct float8 {
     uint8_t bits;
 };
 
-/* On the host tests/gpu/host/cuda_host.h has these three. */
+/* On the host tests/gpu/host/cuda_arithmetic.h has these four. */
 #ifndef FLOATS_OF_HOST
 static __device__ __forceinline__ float half_bits_to_float(uint16_t bits)
 {
@@ -44,6 +44,14 @@ static __device__ __forceinline__ uint16_t bfloat_bits_of_float(float x)
     uint16_t bits;
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
     return bits;
+}
+
+/* NaN if either is. */
+static __device__ __forceinline__ float max_or_nan(float a, float b)
+{
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
 }
 #endif
 
