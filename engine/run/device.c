@@ -105,6 +105,16 @@ enum status device_check(const char *name, struct error *err)
     return find(name, &device, err);
 }
 
+bool device_is_host(const char *name)
+{
+    char kind[32];
+    int index;
+    if (!name || device_parse(name, kind, &index, NULL) != STATUS_OK)
+        return true;
+    const struct device_kind *found = kind_of(kind);
+    return found && found->is_host;
+}
+
 enum status device_open(const char *name, struct device *device, struct error *err)
 {
     struct device found = {0};

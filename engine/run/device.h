@@ -64,6 +64,15 @@ struct device_softmax {
     int64_t mask_at[4]; /* its strides, elements; 0: broadcast */
 };
 
+/* Images with few channels as [images, positions, 16 bytes]: zeros behind the channels. */
+struct device_channels {
+    const void *from;
+    void *to;
+    int64_t images, positions, channels;
+    int64_t image_at, position_at, channel_at; /* strides of `from`, elements */
+    int element;                               /* bytes: 2 or 4 */
+};
+
 struct device_kind {
     size_t size; /* sizeof(struct device_kind) where it was built: the struct grows at its end */
     const char *name;
@@ -131,6 +140,8 @@ struct device_kind {
     /* For kernels that only call a library, like activate. NULL where there is no such thing. */
     enum status (*softmax)(const struct device *device, const struct device_softmax *softmax,
                            void *stream, struct error *err);
+    enum status (*pad_channels)(const struct device *device, const struct device_channels *channels,
+                                void *stream, struct error *err);
 };
 
 /* For prepare() of a kernel: bytes of the host as new memory of the device, given back by
@@ -163,6 +174,8 @@ const struct device_kind *device_kind_at(int index);
 /* name: "cpu", "cuda", "cuda:1"; NULL: "cpu". UNSUPPORTED with the cause and what to do when there
  * is no such device; FAILED when the name is none. The plug-in that may bring it is opened. */
 enum status device_check(const char *name, struct error *err);
+/* Whether that is the host, by its kind's name alone. A kind that no plug-in brings is not. */
+bool device_is_host(const char *name);
 /* The same, and opens it. device is zeroed when it could not be. */
 enum status device_open(const char *name, struct device *device, struct error *err);
 void device_close(struct device *device); /* also of a zeroed one */

@@ -31,7 +31,17 @@ static enum status alloc(const struct device *device, size_t bytes, void **memor
     return UNSUPPORTED(err, "%s", NO_MEMORY_HERE);
 }
 
-static const struct device_kind kind = {.size = sizeof(kind), .name = "cuda", .alloc = alloc};
+static enum status pad_channels(const struct device *device, const struct device_channels *channels,
+                                void *stream, struct error *err)
+{
+    (void)device;
+    (void)channels;
+    (void)stream;
+    return UNSUPPORTED(err, "%s", NO_MEMORY_HERE);
+}
+
+static const struct device_kind kind = {
+    .size = sizeof(kind), .name = "cuda", .alloc = alloc, .pad_channels = pad_channels};
 
 void chips_describe(struct device chips[CHIP_COUNT])
 {

@@ -140,6 +140,14 @@ static cudnnStatus_t finalize(cudnnBackendDescriptor_t desc)
     return CUDNN_STATUS_SUCCESS;
 }
 
+static bool is_factor(cudnnBackendAttributeName_t name)
+{
+    return name == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA ||
+           name == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA ||
+           name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA ||
+           name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA;
+}
+
 static cudnnStatus_t set(cudnnBackendDescriptor_t desc, cudnnBackendAttributeName_t name,
                          cudnnBackendAttributeType_t type, int64_t count, const void *values)
 {
@@ -150,6 +158,8 @@ static cudnnStatus_t set(cudnnBackendDescriptor_t desc, cudnnBackendAttributeNam
         for (int64_t k = 0; k < count; k++)
             MUST(of(((void *const *)values)[k])->finalized ||
                  name == CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+    if (is_factor(name))
+        MUST(type == CUDNN_TYPE_FLOAT); /* the library takes any, and reads a float */
     if (name == CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)
         thing->number = of(*(void *const *)values)->number;
     if (name == CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS) {
@@ -205,6 +215,7 @@ static cudnnStatus_t get(cudnnBackendDescriptor_t const desc, cudnnBackendAttrib
     MAY_FAIL("cudnnBackendGetAttribute");
     switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+        fake_launch.questions++;
         MUST(thing->finalized && type == CUDNN_TYPE_BACKEND_DESCRIPTOR);
         put_configurations(wanted, count, values);
         break;

@@ -28,6 +28,7 @@ struct fake_launch {
     void *workspace;
     int rnn_places; /* weights whose place was asked for */
     int plans;      /* made so far */
+    int questions;  /* for engines */
     bool compiled;  /* the test's: engines say that they are compiled at run time */
 };
 

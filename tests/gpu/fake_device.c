@@ -186,6 +186,26 @@ static enum status softmax(const struct device *device, const struct device_soft
     return STATUS_OK;
 }
 
+static enum status pad_channels(const struct device *device, const struct device_channels *c,
+                                void *stream, struct error *err)
+{
+    (void)device;
+    (void)stream;
+    if (fake_fails("pad_channels"))
+        return FAIL(err, STATUS_FAILED, "pad_channels: scripted");
+    for (int64_t row = 0; row < c->images * c->positions; row++) {
+        char *to = (char *)c->to + row * 16;
+        memset(to, 0, 16);
+        for (int64_t k = 0; k < c->channels; k++) {
+            int64_t at = row / c->positions * c->image_at + row % c->positions * c->position_at +
+                         k * c->channel_at;
+            memcpy(to + k * c->element, (const char *)c->from + at * c->element,
+                   (size_t)c->element);
+        }
+    }
+    return STATUS_OK;
+}
+
 const struct device_kind fake_device_kind = {
     .size = sizeof(fake_device_kind),
     .name = "cuda",
@@ -208,6 +228,7 @@ const struct device_kind fake_device_kind = {
     .event_elapsed = event_elapsed,
     .activate = activate,
     .softmax = softmax,
+    .pad_channels = pad_channels,
 };
 
 void fake_device(struct device *device)

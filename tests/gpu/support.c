@@ -81,10 +81,14 @@ struct exception {
 };
 
 #define OWN_OR_LAST "own kernel; channels-last, which is compiled too, cuDNN has one"
+#define OWN_POOL    "own kernel: cuDNN's for f16 and bf16 reads outside of its image"
 
 static const struct exception exceptions[] = {
-    {"Attention", DTYPE_F32, "", "own kernel: cuDNN's attention rounds to tf32, f16 or bf16",
-     false},
+    {"Attention", DTYPE_F32, "", "own kernel: cuDNN's attention is for f16 and bf16", false},
+    {"MaxPool", DTYPE_NONE, "is compiled already", OWN_POOL, false},
+    {"AveragePool", DTYPE_NONE, "is compiled already", OWN_POOL, false},
+    {"GlobalMaxPool", DTYPE_NONE, "is compiled already", OWN_POOL, false},
+    {"GlobalAveragePool", DTYPE_NONE, "is compiled already", OWN_POOL, false},
     {"MatMul", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32", false},
     {"Gemm", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32", false},
     {"MatMul", DTYPE_F32, "more than one product", "cuBLASLt: cuDNN's products round to tf32",
@@ -111,13 +115,14 @@ struct signature {
 };
 
 struct settings {
-    const char *workload;
+    const char *workload, *chip;
     bool cases, plans, all, verbose, help;
 };
 
 struct survey {
     struct settings settings;
     struct device chips[CHIP_COUNT];
+    int asked[CHIP_COUNT], asked_count; /* those of them that cuDNN is asked about */
     struct arena arena;
     struct signature *signatures;
     int count, nodes, failed, excused;
@@ -126,6 +131,7 @@ struct survey {
 
 static const struct option table[] = {
     {"workload", 'w', OPTION_TEXT, offsetof(struct settings, workload), "NAME", "only this one"},
+    {"chip", '\0', OPTION_TEXT, offsetof(struct settings, chip), "NAME", "only this one: sm_90"},
     {"cases", 'c', OPTION_FLAG, offsetof(struct settings, cases), NULL,
      "the operators' test cases instead of workloads; they need not be supported"},
     {"plans", 'p', OPTION_FLAG, offsetof(struct settings, plans), NULL,
@@ -210,7 +216,8 @@ static int alike(const struct kernel *kernel, const struct kernel_query *q)
 static void ask_all(const struct survey *survey, const struct step *step, struct signature *s)
 {
     struct kernel_query q = step->query;
-    for (int c = 0; c < CHIP_COUNT; c++) {
+    for (int a = 0; a < survey->asked_count; a++) {
+        int c = survey->asked[a];
         q.device = &survey->chips[c];
         ask(survey, &q, &s->answers[c]);
     }
@@ -341,14 +348,16 @@ static void report_signature(struct survey *survey, const struct signature *s)
     bool lacks = false;
     char line[96] = "";
     int length = 0;
-    for (int c = 0; c < CHIP_COUNT; c++) {
+    for (int a = 0; a < survey->asked_count; a++) {
+        int c = survey->asked[a];
         lacks = lacks || !s->answers[c].engines;
         length += snprintf(line + length, sizeof(line) - (size_t)length, " %s %2d", chip_name(c),
                            s->answers[c].engines);
     }
     if (lacks || survey->settings.verbose)
         printf("# %-7s%s  %s (%s)\n", forms[s->form].name, line, s->text, s->workload);
-    for (int c = 0; c < CHIP_COUNT; c++) {
+    for (int a = 0; a < survey->asked_count; a++) {
+        int c = survey->asked[a];
         const struct answer *answer = &s->answers[c];
         if (answer->ill_formed)
             printf("# ill-formed on %s: %s (%s)\n", chip_name(c), s->text, s->workload);
@@ -381,7 +390,7 @@ static void report_op(const struct survey *survey, const char *op)
         if (strcmp(s->op, op) != 0)
             continue;
         distinct[s->form]++;
-        for (int c = 0; c < CHIP_COUNT; c++)
+        for (int c = 0; c < CHIP_COUNT; c++) /* none, where it was not asked */
             has[s->form][c] += s->answers[c].engines > 0;
     }
     if (!distinct[0])
@@ -389,8 +398,8 @@ static void report_op(const struct survey *survey, const char *op)
     printf("# %-22s", op);
     for (int t = 0; t < forms_of(survey); t++) {
         printf(" %8d", distinct[t]);
-        for (int c = 0; c < CHIP_COUNT; c++)
-            printf(" %6d", has[t][c]);
+        for (int c = 0; c < survey->asked_count; c++)
+            printf(" %6d", has[t][survey->asked[c]]);
     }
     printf("\n");
 }
@@ -399,7 +408,8 @@ static void report_op(const struct survey *survey, const char *op)
  * transpose images inside. Fails where that is not less with plain images. */
 static void report_workspace(struct survey *survey)
 {
-    for (int c = 0; c < CHIP_COUNT; c++) {
+    for (int a = 0; a < survey->asked_count; a++) {
+        int c = survey->asked[a];
         double bytes[FORMS] = {0};
         for (int k = 0; k < survey->count; k++)
             if (strcmp(survey->signatures[k].op, "Conv") == 0)
@@ -420,8 +430,8 @@ static void report(struct survey *survey)
     printf("#\n# %-22s", "with engines of cuDNN");
     for (int t = 0; t < forms_of(survey); t++) {
         printf(" %8s", forms[t].name);
-        for (int c = 0; c < CHIP_COUNT; c++)
-            printf(" %6s", chip_name(c) + 3);
+        for (int c = 0; c < survey->asked_count; c++)
+            printf(" %6s", chip_name(survey->asked[c]) + 3);
     }
     printf("\n");
     for (int k = 0; k < ARRAY_COUNT(wanted_ops); k++)
@@ -430,7 +440,7 @@ static void report(struct survey *survey)
     printf("# %d configurations of one engine for a convolution in bf16 on %s\n", survey->alike,
            chip_name(CHIP_H200));
     printf("# %d nodes, %d distinct; %d questions, %d left to kernels of our own\n", survey->nodes,
-           survey->count, survey->count * CHIP_COUNT, survey->excused);
+           survey->count, survey->count * survey->asked_count, survey->excused);
 }
 
 static enum status run(struct survey *survey, struct error *err)
@@ -447,7 +457,11 @@ static enum status run(struct survey *survey, struct error *err)
         char json[1024];
         chip_json(c, json, sizeof(json));
         TRY(device_chip_from_json(c, json, err));
+        if (!survey->settings.chip || strcmp(survey->settings.chip, chip_name(c)) == 0)
+            survey->asked[survey->asked_count++] = c;
     }
+    if (survey->asked_count == 0)
+        return FAIL(err, STATUS_FAILED, "no chip \"%s\"", survey->settings.chip);
     survey->signatures = calloc(SIGNATURES_MAX, sizeof(*survey->signatures));
     if (!survey->signatures)
         return FAIL_NO_MEMORY(err);
@@ -483,6 +497,7 @@ int main(int argc, char **argv)
         printf("# no engine with two configurations: knobs are not read\n");
         survey.failed++;
     }
-    printf("%d passed, %d failed\n", survey.count * CHIP_COUNT - survey.failed, survey.failed);
+    printf("%d passed, %d failed\n", survey.count * survey.asked_count - survey.failed,
+           survey.failed);
     return survey.failed ? 1 : 0;
 }

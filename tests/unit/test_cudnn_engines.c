@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/kernels/cudnn/lib/engines.h"
+#include "engine/kernels/cudnn/lib/offers.h"
 #include "tests/gpu/bench_cudnn.h"
 #include "tests/gpu/chips.h"
 #include "tests/lib/unit.h"
@@ -100,6 +100,26 @@ TEST(test_shared_plan)
     assert_int_equal(fake.live, 0);
 }
 
+/* To ask for the engines of a graph takes long, and a kernel's variants are asked for one by one.
+ */
+TEST(test_asked_once)
+{
+    struct bench b;
+    bench_open(&b, subject("conv"));
+    fake_launch.questions = 0;
+    assert_int_equal(hooks_variants(b.kernel, &b.query), 2);
+    int questions = fake_launch.questions;
+    for (int v = 0; v < 2; v++)
+        kernel_release(b.kernel, hooks_prepare(b.kernel, &b.query, v, NULL));
+    assert_int_equal(fake_launch.questions, questions);
+    b.query.tf32 = true; /* another rule, for which not all of the same fit */
+    assert_int_equal(hooks_variants(b.kernel, &b.query), 3);
+    assert_true(fake_launch.questions > questions);
+    bench_close(&b);
+    forget_device();
+    assert_int_equal(fake.live, 0);
+}
+
 /* What the tuner tried is prepared again to be run: it need not be compiled again. */
 TEST(test_compiled_plans_stay)
 {
@@ -108,6 +128,7 @@ TEST(test_compiled_plans_stay)
     fake_launch.plans = 0;
     for (int compiled = 0; compiled <= 1; compiled++) {
         fake_launch.compiled = compiled;
+        offers_release();
         for (int k = 0; k < 3; k++)
             kernel_release(b.kernel, hooks_prepare(b.kernel, &b.query, 0, NULL));
         assert_int_equal(fake_launch.plans, compiled ? 3 + 1 : 3);
@@ -116,6 +137,45 @@ TEST(test_compiled_plans_stay)
     bench_close(&b);
     forget_device();
     assert_int_equal(fake.live, 0);
+}
+
+/* The compiled engine for pooling reads outside of its image in bf16 (on an H200, with 9.19). */
+TEST(test_pool_is_not_compiled)
+{
+    struct bench b;
+    struct desc in, out;
+    struct error err = {0};
+    bench_open(&b, subject("pool"));
+    fake_launch.compiled = true;
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_OK);
+    in = b.query.in[0];
+    out = b.query.out[0];
+    in.dtype = out.dtype = DTYPE_BF16;
+    b.query.in = &in;
+    b.query.out = &out;
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_UNSUPPORTED);
+    assert_string_equal(err.message, "none of the 8 engines that cuDNN offers is compiled already");
+    fake_launch.compiled = false;
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_OK);
+    bench_close(&b);
+}
+
+/* cuDNN offers engines for attention in f32, too, of which 9.19's writes outside its memory. */
+TEST(test_attention_is_narrow)
+{
+    struct bench b;
+    struct desc in[4];
+    struct error err = {0};
+    bench_open(&b, subject("attention"));
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_OK);
+    for (int k = 0; k < b.query.in_count; k++) {
+        in[k] = b.query.in[k];
+        in[k].dtype = DTYPE_F32;
+    }
+    b.query.in = in;
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_UNSUPPORTED);
+    assert_string_equal(err.message, "only f16 and bf16");
+    bench_close(&b);
 }
 
 /* 9.8 was said to do, which has no operation of attention. */

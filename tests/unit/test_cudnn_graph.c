@@ -47,8 +47,8 @@ TEST(test_kernels)
     }
 }
 
-/* The weights arrive as [O, kh, kw, I]; addresses are those of the tensors; other addresses are
- * used at once. */
+/* Where images have the channels last, the weights arrive as [O, kh, kw, I]; addresses are those of
+ * the tensors; other addresses are used at once. */
 TEST(test_conv_memory)
 {
     struct bench b;
@@ -75,6 +75,55 @@ TEST(test_conv_memory)
     assert_ptr_equal(fake_launch.memory[0], b.memory[6]);
     assert_int_equal(fake_launch.packs, 2);
     kernel_release(b.kernel, made);
+    bench_close(&b);
+}
+
+/* The subject conv with its images in memory as said. */
+static void place_images(struct bench *b, struct desc *in, struct desc *out, enum layout x,
+                         enum layout y)
+{
+    memcpy(in, b->query.in, (size_t)b->query.in_count * sizeof(*in));
+    in[0] = desc_dense(in[0].dtype, &in[0].shape, x);
+    in[3] = desc_dense(in[3].dtype, &in[3].shape, y);
+    out[0] = desc_dense(b->query.out[0].dtype, &b->query.out[0].shape, y);
+    b->query.in = in;
+    b->query.out = out;
+}
+
+/* Of plain images the weights arrive as they are. */
+TEST(test_conv_weights_plain)
+{
+    struct bench b;
+    struct desc in[4], out[1];
+    size_t bytes;
+    bench_open(&b, subject("conv"));
+    assert_int_equal(b.query.in_count, ARRAY_COUNT(in));
+    place_images(&b, in, out, LAYOUT_PLAIN, LAYOUT_PLAIN);
+    struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);
+    b.kernel->launch(made, &b.args);
+    assert_memory_equal(fake_launch.memory[1], b.query.fixed[1], bytes);
+    kernel_release(b.kernel, made);
+    bench_close(&b);
+}
+
+/* On an H200 cuDNN's engines for tensor cores read an image of one order as if it had the other,
+ * where both occur in one convolution. */
+TEST(test_conv_of_mixed_orders)
+{
+    struct bench b;
+    struct desc in[4], out[1];
+    struct error err = {0};
+    bench_open(&b, subject("conv"));
+    place_images(&b, in, out, LAYOUT_PLAIN, LAYOUT_NHWC);
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_OK);
+    b.query.tf32 = true;
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_UNSUPPORTED);
+    assert_string_equal(err.message, "the image and the result lie in different orders");
+    const void *none[4] = {NULL};
+    b.query.fixed = none;
+    place_images(&b, in, out, LAYOUT_NHWC, LAYOUT_NHWC);
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_UNSUPPORTED);
+    assert_string_equal(err.message, "the image and the weights lie in different orders");
     bench_close(&b);
 }
 

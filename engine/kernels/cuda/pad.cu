@@ -42,6 +42,57 @@ __global__ void __launch_bounds__(BLOCK) pad_elements(const __grid_constant__ st
     }
 }
 
+/* ---- channels, for kernels of libraries ---- */
+
+struct channels {
+    struct device_channels c;
+    unsigned count;
+    struct divisor positions;
+};
+
+/* A thread per position, whose 16 bytes it writes at once. */
+template <class word>
+__global__ void __launch_bounds__(BLOCK) pad_channels(const __grid_constant__ struct channels k)
+{
+    KERNEL_BEGIN();
+    constexpr int most = 16 / sizeof(word), each = 4 / sizeof(word);
+    for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += gridDim.x * BLOCK) {
+        unsigned image = divide(e, k.positions), position = e - image * k.positions.d;
+        const word *from =
+            (const word *)k.c.from + image * k.c.image_at + position * k.c.position_at;
+        unsigned row[4] = {0, 0, 0, 0};
+#pragma unroll
+        for (int c = 0; c < most; c++)
+            if (c < k.c.channels)
+                row[c / each] |= (unsigned)from[c * k.c.channel_at]
+                                 << (c % each * 8 * (int)sizeof(word));
+        ((uint4 *)k.c.to)[e] = make_uint4(row[0], row[1], row[2], row[3]);
+    }
+}
+
+extern "C" enum status cuda_pad_channels(const struct device *device,
+                                         const struct device_channels *channels, void *stream,
+                                         struct error *err)
+{
+    struct error refused = {};
+    struct kernel_args args = {};
+    struct kernel_query q = {};
+    int64_t count = channels->images * channels->positions;
+    struct channels k = {*channels, (unsigned)count, divisor_of(channels->positions)};
+    if (count > INT32_MAX)
+        return REFUSE(err, "more than 2^31 positions");
+    q.device = device;
+    args.stream = stream;
+    args.err = &refused;
+    if (channels->element == 2)
+        LAUNCH(pad_channels<uint16_t>, grid_for(&q, count), cuda_size(BLOCK), 0, &k, &args);
+    else
+        LAUNCH(pad_channels<uint32_t>, grid_for(&q, count), cuda_size(BLOCK), 0, &k, &args);
+    if (refused.code != STATUS_OK && err)
+        *err = refused;
+    return refused.code;
+}
+
 /* ---- hooks ---- */
 
 struct kernel_state {

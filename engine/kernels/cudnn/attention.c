@@ -47,10 +47,12 @@ static enum status from_query(const struct kernel_query *q, struct heads *h, str
         if (query_in(q, i) && !cudnn_host->desc_is_plain(&q->in[i]))
             return REFUSE(why, "input %d is not plain", i);
     TRY(tensor_from(&q->in[0], &checked, why));
+    if (checked.type == CUDNN_DATA_FLOAT) /* offered, but 9.19's writes outside its shared memory */
+        return REFUSE(why, "only f16 and bf16");
     TRY(attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL, v ? &v->shape : NULL,
                              &h->shape, why));
     h->type = checked.type;
-    h->element = checked.type == CUDNN_DATA_FLOAT ? sizeof(float) : sizeof(uint16_t);
+    h->element = sizeof(uint16_t);
     if (h->shape.head_size % 8)
         return REFUSE(why, "heads of %lld: a multiple of 8 is needed",
                       (long long)h->shape.head_size);

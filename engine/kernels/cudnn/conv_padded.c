@@ -17,10 +17,9 @@ enum { INPUTS_MAX = 8, POSITION_BYTES = 16, RANK = 4 };
 struct padded {
     struct kernel_state conv;
     const struct device *device;
-    struct tensor from, to; /* of the image's own channels */
+    struct device_channels copy; /* pointers are left open */
     int inputs;
     size_t image, image_bytes; /* in the workspace */
-    cudnnTensorDescriptor_t given, copied;
 };
 
 static const struct padded *padded_of(const struct kernel_state *state)
@@ -31,6 +30,7 @@ static const struct padded *padded_of(const struct kernel_state *state)
 /* Channels last, without gaps. */
 static void lie_channels_last(struct tensor *t)
 {
+    t->order = ORDER_LAST;
     t->stride[1] = 1;
     t->stride[3] = t->dim[1];
     t->stride[2] = t->stride[3] * t->dim[3];
@@ -48,6 +48,8 @@ static enum status check(const struct kernel_query *q, struct error *why)
     int64_t most = POSITION_BYTES / (int64_t)element_of(x);
     if (x->dtype == DTYPE_F32 && !q->tf32)
         return REFUSE(why, "exact f32 is not for tensor cores");
+    if (!q->device->kind->pad_channels)
+        return REFUSE(why, "the device appends no channels");
     if (x->shape.rank != RANK || x->shape.dim[1] >= most || w->shape.dim[1] != x->shape.dim[1])
         return REFUSE(why, "no image of fewer than %d channels", (int)most);
     if (!query_fixed(q, 1) || q->in_count > INPUTS_MAX)
@@ -99,6 +101,8 @@ static enum status build(const struct kernel_query *q, struct work *work, struct
     TRY(pad_weights(q, work, &w, &packing, why));
     x.dim[1] = w.dim[1];
     lie_channels_last(&x);
+    if (!tensors_agree(&x, &y))
+        return REFUSE(why, "the result's channels are not last");
     conv_window(&window, &op);
     op.x = work_in(work, 0, &x);
     op.w = work_packed(work, &w, &packing);
@@ -108,22 +112,35 @@ static enum status build(const struct kernel_query *q, struct work *work, struct
     return epilogue_append(q, &epilogue, work, op.y, &y, why);
 }
 
+/* Whose positions follow each other, in either order. */
+static enum status plan_copy(const struct kernel_query *q, struct device_channels *copy,
+                             struct error *why)
+{
+    struct tensor x;
+    TRY(tensor_from(&q->in[0], &x, why));
+    if (x.order == ORDER_OTHER)
+        return REFUSE(why, "an image with gaps");
+    *copy = (struct device_channels){.images = x.dim[0],
+                                     .positions = x.dim[2] * x.dim[3],
+                                     .channels = x.dim[1],
+                                     .image_at = x.dim[1] * x.dim[2] * x.dim[3],
+                                     .position_at = x.order == ORDER_PLAIN ? 1 : x.dim[1],
+                                     .channel_at = x.stride[1],
+                                     .element = (int)element_of(&q->in[0])};
+    return STATUS_OK;
+}
+
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
                         struct error *why)
 {
     struct padded *p = (struct padded *)state;
     TRY(check(q, why));
+    TRY(plan_copy(q, &p->copy, why));
     TRY(work_plan(build, q, variant, &p->conv, why));
-    TRY(tensor_from(&q->in[0], &p->from, why));
-    size_t element = element_of(&q->in[0]), bytes = work_workspace(&p->conv);
     p->device = q->device;
     p->inputs = q->in_count;
-    p->to = p->from;
-    p->to.dim[1] = POSITION_BYTES / (int64_t)element;
-    lie_channels_last(&p->to);
-    p->image = round_up(bytes, ALIGN_DEVICE);
-    p->image_bytes = (size_t)(p->to.dim[0] * p->to.stride[0]) * element;
-    p->to.dim[1] = p->from.dim[1];
+    p->image = round_up(work_workspace(&p->conv), ALIGN_DEVICE);
+    p->image_bytes = (size_t)(p->copy.images * p->copy.positions) * POSITION_BYTES;
     return STATUS_OK;
 }
 
@@ -132,62 +149,30 @@ static size_t workspace(const struct kernel_state *state)
     return padded_of(state)->image + padded_of(state)->image_bytes;
 }
 
-static enum status describe_image(const struct tensor *t, cudnnTensorDescriptor_t *made,
-                                  struct error *err)
-{
-    int dims[RANK], strides[RANK];
-    for (int k = 0; k < RANK; k++) {
-        dims[k] = (int)t->dim[k];
-        strides[k] = (int)t->stride[k];
-    }
-    CUDNN_TRY(cudnn.tensor_new(made), err);
-    CUDNN_TRY(cudnn.tensor_set(*made, t->type, RANK, dims, strides), err);
-    return STATUS_OK;
-}
-
 static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
                            size_t *packed_bytes, struct error *err)
 {
-    struct padded *p = (struct padded *)state;
-    TRY(work_prepare(q, &p->conv, packed_bytes, err));
-    TRY(describe_image(&p->from, &p->given, err));
-    return describe_image(&p->to, &p->copied, err);
+    return work_prepare(q, &((struct padded *)state)->conv, packed_bytes, err);
 }
 
 static void release(struct kernel_state *state)
 {
-    struct padded *p = (struct padded *)state;
-    if (p->given)
-        cudnn.tensor_free(p->given);
-    if (p->copied)
-        cudnn.tensor_free(p->copied);
-    work_release(&p->conv);
-}
-
-/* The workspace is everybody's, so that the zeros are not there from the run before. */
-static enum status copy_image(const struct padded *p, const struct kernel_args *args, void *image,
-                              struct error *err)
-{
-    const float one = 1, zero = 0;
-    cudnnHandle_t handle;
-    TRY(p->device->kind->fill(p->device, image, 0, p->image_bytes, args->stream, err));
-    TRY(device_handle(p->device, &handle, err));
-    CUDNN_TRY(cudnn.set_stream(handle, args->stream), err);
-    CUDNN_TRY(cudnn.transform(handle, &one, p->given, args->in[0], &zero, p->copied, image), err);
-    return STATUS_OK;
+    work_release(&((struct padded *)state)->conv);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     const struct padded *p = padded_of(state);
     struct error *err = args->err && args->err->code == STATUS_OK ? args->err : NULL;
+    struct device_channels copy = p->copy;
     struct kernel_args conv = *args;
-    void *image = (char *)args->workspace + p->image;
     const void *in[INPUTS_MAX];
+    copy.from = args->in[0];
+    copy.to = (char *)args->workspace + p->image;
     memcpy(in, args->in, (size_t)p->inputs * sizeof(*in));
-    in[0] = image;
+    in[0] = copy.to;
     conv.in = in;
-    if (copy_image(p, args, image, err) == STATUS_OK)
+    if (p->device->kind->pad_channels(p->device, &copy, args->stream, err) == STATUS_OK)
         work_launch(&p->conv, &conv);
 }
 

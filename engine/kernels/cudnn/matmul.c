@@ -2,7 +2,10 @@
  *
  * MatMul and Gemm with an epilogue of any length, by engines that are compiled at run time.
  * cuBLASLt (engine/kernels/cublaslt/) is the better home of plain products, and of the epilogues it
- * has. */
+ * has. Seen on an H200 with 9.19: these engines round f32 to tf32, also those that do not say so,
+ * and take no notice of a ReLU's upper bound. */
+#include <float.h>
+
 #include "engine/kernels/cudnn/lib/matmul.h"
 #include "engine/kernels/cudnn/lib/state.h"
 #include "engine/ops/lib/matmul_shape.h"
@@ -37,11 +40,24 @@ static enum status operand(const struct kernel_query *q, int input, const struct
     return matmul_operand(q, input, y, y->rank - 1, made, why);
 }
 
+static enum status check(const struct kernel_query *q, const struct tensor *a, struct error *why)
+{
+    if (a->type == CUDNN_DATA_FLOAT && !q->tf32)
+        return REFUSE(why, "cuDNN's products round f32 to tf32");
+    for (int k = 0; k < q->node->post_count; k++) {
+        const struct post *post = &q->node->posts[k];
+        if (post->kind == POST_ACT && post->act == FN_CLIP && (double)post->b < DBL_MAX)
+            return REFUSE(why, "an upper bound in the epilogue");
+    }
+    return STATUS_OK;
+}
+
 static enum status build(const struct kernel_query *q, struct work *work, struct error *why)
 {
     struct tensor checked;
     struct epilogue epilogue;
     TRY(tensor_from(&q->in[0], &checked, why));
+    TRY(check(q, &checked, why));
     TRY(matmul_epilogue(q, operand, &epilogue, why));
     struct matmul_shape s = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     struct tensor a =

@@ -43,6 +43,11 @@ static enum status build(const struct kernel_query *q, struct work *work, struct
         return REFUSE(why, "indices are wanted as an output");
     TRY(tensor_from(&q->in[0], &x, why));
     TRY(tensor_from(&q->out[0], &y, why));
+    if (!tensors_agree(&x, &y))
+        return REFUSE(why, "the image and the result lie in different orders");
+    /* In f16 and bf16 the engine for pooling that is compiled at run time reads far outside of its
+     * image, which loses the device where no memory lies there (cuDNN 9.19, engine 3, H200). */
+    work->graph.no_compiled = x.type != CUDNN_DATA_FLOAT;
     struct resample_op op = {.spatial = x.rank - 2};
     bool max = is_op(q, "MaxPool") || is_op(q, "GlobalMaxPool");
     bool padding = cudnn_host->node_int(q->node, "count_include_pad", 0) != 0;

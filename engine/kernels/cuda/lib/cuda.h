@@ -42,6 +42,10 @@ void cuda_launch(const struct cuda_launch *launch, const struct kernel_args *arg
 enum status cuda_activate(const struct device *device, const struct post *post, enum dtype type,
                           void *y, int64_t count, void *stream, struct error *err);
 
+/* The device's pad_channels; pad.cu. */
+enum status cuda_pad_channels(const struct device *device, const struct device_channels *channels,
+                              void *stream, struct error *err);
+
 /* The device's softmax; attention.cu. */
 enum status cuda_softmax(const struct device *device, const struct device_softmax *softmax,
                          void *stream, struct error *err);

@@ -415,4 +415,5 @@ const struct device_kind cuda_device = {
     .mark = mark,
     .follow = follow,
     .softmax = cuda_softmax,
+    .pad_channels = cuda_pad_channels,
 };

@@ -14,39 +14,66 @@ void conv_window(const struct window *window, struct conv_op *op)
     }
 }
 
-/* The dimensions of dense channels-last memory, outermost first. */
-static void channels_last(const struct tensor *from, size_t element, const void *data,
-                          struct packing *packing)
+/* Which dimension of dense memory is the k-th from outside. */
+static int dimension(const struct tensor *t, int k)
 {
-    *packing = (struct packing){.data = data, .element = element, .rank = from->rank};
-    for (int k = 0; k < from->rank; k++) {
-        int dim = k == 0 ? 0 : k == from->rank - 1 ? 1 : k + 1;
-        packing->dim[k] = from->dim[dim];
-        packing->stride[k] = from->stride[dim];
-    }
+    if (t->order == ORDER_PLAIN || k == 0)
+        return k;
+    return k == t->rank - 1 ? 1 : k + 1;
 }
 
-enum status conv_weights(const struct kernel_query *q, struct work *work, struct conv_op *op,
-                         struct error *why)
+static cudnn_desc pack_weights(struct work *work, size_t element, const void *data,
+                               const struct tensor *given, enum order order)
+{
+    struct tensor packed = *given;
+    struct packing packing = {.data = data, .element = element, .rank = given->rank};
+    packed.order = order;
+    int64_t step = 1;
+    for (int k = packing.rank - 1; k >= 0; k--) {
+        int dim = dimension(&packed, k);
+        packing.dim[k] = given->dim[dim];
+        packing.stride[k] = given->stride[dim];
+        packed.stride[dim] = step;
+        step *= given->dim[dim];
+    }
+    return work_packed(work, &packed, &packing);
+}
+
+static bool is_exact(const struct kernel_query *q)
+{
+    return q->in[0].dtype == DTYPE_F32 && !q->tf32;
+}
+
+/* Only the engines of exact f32 convolve rightly where orders are mixed; others are offered for
+ * that and read one of the tensors as if it lay like the others (cuDNN 9.19 on an H200). */
+static enum status agree(const struct kernel_query *q, struct tensor *a, struct tensor *b,
+                         const char *what, struct error *why)
+{
+    if (tensors_agree(a, b) || is_exact(q))
+        return STATUS_OK;
+    return REFUSE(why, "the image and %s lie in different orders", what);
+}
+
+enum status conv_tensors(const struct kernel_query *q, struct work *work, struct conv_op *op,
+                         struct conv_images *images, struct error *why)
 {
     const struct desc *desc = query_in(q, 1);
     const void *data = query_fixed(q, 1);
-    struct tensor tensor;
-    TRY(tensor_from(desc, &tensor, why));
+    struct tensor weights;
+    TRY(tensor_from(&q->in[0], &images->in, why));
+    TRY(tensor_from(&q->out[0], &images->out, why));
+    TRY(tensor_from(desc, &weights, why));
+    TRY(agree(q, &images->in, &images->out, "the result", why));
+    if (images->in.order == ORDER_PLAIN && !is_exact(q)) /* some give other numbers each time */
+        return REFUSE(why, "a plain image, which is not for tensor cores");
     if (!data) {
-        op->w = work_in(work, 1, &tensor);
-        return STATUS_OK;
+        TRY(agree(q, &images->in, &weights, "the weights", why));
+        tensors_agree(&images->out, &images->in);
     }
-    struct packing packing;
     size_t element = desc->dtype == DTYPE_F32 ? sizeof(float) : sizeof(uint16_t);
-    channels_last(&tensor, element, data, &packing);
-    int64_t step = 1;
-    for (int k = packing.rank - 1; k >= 0; k--) {
-        int dim = k == 0 ? 0 : k == packing.rank - 1 ? 1 : k + 1;
-        tensor.stride[dim] = step;
-        step *= packing.dim[k];
-    }
-    op->w = work_packed(work, &tensor, &packing);
+    images->image = work_in(work, 0, &images->in);
+    op->w = data ? pack_weights(work, element, data, &weights, images->out.order)
+                 : work_in(work, 1, &weights);
     return STATUS_OK;
 }
 
@@ -54,14 +81,14 @@ enum status conv_from(const struct kernel_query *q, struct work *work, struct co
                       struct tensor *y, struct error *why)
 {
     struct window window;
-    struct tensor x;
+    struct conv_images images;
     *op = (struct conv_op){.x = NULL};
     TRY(window_from_node(q->node, &q->in[0].shape, &q->in[1].shape.dim[2], &window, why));
-    TRY(tensor_from(&q->in[0], &x, why));
-    TRY(tensor_from(&q->out[0], y, why));
     conv_window(&window, op);
-    op->x = work_in(work, 0, &x);
-    return conv_weights(q, work, op, why);
+    TRY(conv_tensors(q, work, op, &images, why));
+    op->x = images.image;
+    *y = images.out;
+    return STATUS_OK;
 }
 
 void conv_epilogue(const struct kernel_query *q, struct epilogue *epilogue)

@@ -9,10 +9,15 @@
 
 /* The window in cuDNN's terms: one dimension becomes two. */
 void conv_window(const struct window *window, struct conv_op *op);
-/* Weights [K, C / group, taps] of input 1: packed with the channels last if they are known now,
- * as every fast engine wants them, else as they come. */
-enum status conv_weights(const struct kernel_query *q, struct work *work, struct conv_op *op,
-                         struct error *why);
+struct conv_images {
+    struct tensor in, out; /* of the node */
+    cudnn_desc image;      /* in */
+};
+
+/* The node's images, and its weights [K, C / group, taps], input 1, in op->w: packed in the order of
+ * the result if they are known now, else as they come. */
+enum status conv_tensors(const struct kernel_query *q, struct work *work, struct conv_op *op,
+                         struct conv_images *images, struct error *why);
 
 /* A Conv node but for where its result goes: op->y is not set, y is what it is like. */
 enum status conv_from(const struct kernel_query *q, struct work *work, struct conv_op *op,

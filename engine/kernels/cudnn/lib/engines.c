@@ -133,12 +133,19 @@ static enum status engine_describe(cudnn_desc config, struct engine_info *info, 
     return put_knobs(config, info, why);
 }
 
+bool engine_is_compiled(const struct engine_info *info)
+{
+    return info->behaviour >> CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION & 1;
+}
+
 /* ---- asking ---- */
 
 /* Engines for elementwise work and pooling say, too, that they use tensor cores: only in graphs
  * with a product do these notes speak of rounding. */
-static bool fits(const struct engine_info *info, const struct engine_rule *rule, bool products)
+static bool fits(const struct engine_info *info, const struct engine_rule *rule,
+                 const struct opgraph *g)
 {
+    bool products = g->products;
     const unsigned reorder = 1u << CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER |
                              1u << CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER;
     unsigned refused = 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
@@ -147,12 +154,8 @@ static bool fits(const struct engine_info *info, const struct engine_rule *rule,
     if (products && rule->exact)
         refused |=
             1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE | 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
-    return !(info->numerics & refused) && !(info->behaviour & reorder);
-}
-
-bool engine_is_compiled(const struct engine_info *info)
-{
-    return info->behaviour >> CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION & 1;
+    return !(info->numerics & refused) && !(info->behaviour & reorder) &&
+           !(g->no_compiled && engine_is_compiled(info));
 }
 
 /* Whether it is another one than those that were taken, and worth its time: each engine that is
@@ -171,17 +174,20 @@ static bool adds(const struct engines *engines, const struct engine_info *info)
 /* Takes what fits of the offered configurations; the others are destroyed. The two lists overlap.
  * One that does not say what it is is left out, with the cause in why. */
 static enum status choose(struct engines *engines, cudnn_desc *offered, int64_t count, int limit,
-                          const struct engine_rule *rule, bool products, struct error *why)
+                          const struct engine_rule *rule, const struct opgraph *g,
+                          struct error *why)
 {
     for (int64_t k = 0; k < count && engines->count < limit; k++) {
         struct engine_info info;
         enum status status = engine_describe(offered[k], &info, why);
         if (status == STATUS_NO_MEMORY)
             return status;
-        if (status != STATUS_OK)
+        if (status != STATUS_OK) {
+            engines->partial = true;
             continue;
+        }
         engines->offered++;
-        if (!fits(&info, rule, products) || !adds(engines, &info))
+        if (!fits(&info, rule, g) || !adds(engines, &info))
             continue;
         engines->info[engines->count] = info;
         engines->config[engines->count++] = offered[k];
@@ -191,7 +197,8 @@ static enum status choose(struct engines *engines, cudnn_desc *offered, int64_t 
 }
 
 static enum status results(cudnn_desc heuristic, struct engines *engines, int limit,
-                           const struct engine_rule *rule, bool products, struct error *why)
+                           const struct engine_rule *rule, const struct opgraph *g,
+                           struct error *why)
 {
     cudnn_desc offered[OFFERED_MAX] = {0};
     int64_t count = 0, got = 0;
@@ -210,7 +217,7 @@ static enum status results(cudnn_desc heuristic, struct engines *engines, int li
             status = cudnn_refuse(why, read, "cudnnBackendGetAttribute of engine configurations");
     }
     if (status == STATUS_OK)
-        status = choose(engines, offered, got, limit, rule, products, why);
+        status = choose(engines, offered, got, limit, rule, g, why);
     while (made)
         desc_free(&offered[--made]);
     return status;
@@ -234,22 +241,25 @@ static enum status ask(const struct opgraph *g, const struct engine_rule *rule,
     if (status == STATUS_OK)
         status = desc_finalize(heuristic, why);
     if (status == STATUS_OK)
-        status = results(heuristic, engines, limit, rule, g->products, why);
+        status = results(heuristic, engines, limit, rule, g, why);
     desc_free(&heuristic);
     return status;
 }
 
 /* What ended in nothing: a failure of the library before that of its offers to fit. */
 static enum status none(const struct engines *engines, const struct engine_rule *rule,
-                        const struct error *causes, int count, struct error *why)
+                        const struct opgraph *g, const struct error *causes, int count,
+                        struct error *why)
 {
+    const char *wanted = g->no_compiled ? "is compiled already"
+                         : rule->exact  ? "keeps f32 exact (tf32 is not asked for)"
+                                        : "is deterministic";
     const struct error *cause = NULL;
     for (int k = 0; k < count; k++)
         if (causes[k].code != STATUS_OK && (!cause || causes[k].code != STATUS_UNSUPPORTED))
             cause = &causes[k];
     if (engines->offered && (!cause || cause->code == STATUS_UNSUPPORTED))
-        return REFUSE(why, "none of the %d engines that cuDNN offers %s", engines->offered,
-                      rule->exact ? "keeps f32 exact (tf32 is not asked for)" : "is deterministic");
+        return REFUSE(why, "none of the %d engines that cuDNN offers %s", engines->offered, wanted);
     if (cause)
         return cudnn_host->refuse(why, cause->code, "%s", cause->message);
     return REFUSE(why, "cuDNN has no engine for this");
@@ -264,12 +274,13 @@ enum status engines_find(const struct opgraph *g, const struct engine_rule *rule
     *engines = (struct engines){.count = 0};
     for (int k = 0; k < ARRAY_COUNT(modes) && status != STATUS_NO_MEMORY; k++) {
         status = ask(g, rule, modes[k], engines, &causes[k]);
+        engines->partial = engines->partial || status != STATUS_OK;
         if (engines->count >= rule->enough)
             return STATUS_OK;
     }
     if (engines->count && status != STATUS_NO_MEMORY)
         return STATUS_OK;
-    status = none(engines, rule, causes, ARRAY_COUNT(modes), why);
+    status = none(engines, rule, g, causes, ARRAY_COUNT(modes), why);
     engines_free(engines);
     return status;
 }

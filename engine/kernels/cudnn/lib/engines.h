@@ -31,9 +31,10 @@ struct engine_info {
 struct engines {
     cudnn_desc config[ENGINES_MAX]; /* owned */
     struct engine_info info[ENGINES_MAX];
-    int count;   /* up to ENGINES_BEST of mode A, then of mode FALLBACK; of those that are compiled
-                    at run time ENGINES_COMPILED */
-    int offered; /* by cuDNN, those that were left out included */
+    int count;    /* up to ENGINES_BEST of mode A, then of mode FALLBACK; of those that are compiled
+                     at run time ENGINES_COMPILED */
+    int offered;  /* by cuDNN, those that were left out included */
+    bool partial; /* cuDNN failed to report one, or a list */
 };
 
 /* UNSUPPORTED when none is left. A configuration or a list that cuDNN fails to report is done

@@ -53,6 +53,13 @@ void opgraph_free(struct opgraph *g)
     g->op_count = 0;
 }
 
+void opgraph_move(struct opgraph *from, struct opgraph *to)
+{
+    *to = *from;
+    from->root = NULL;
+    from->owned_count = from->op_count = 0;
+}
+
 /* FNV-1a. */
 static void mix(struct opgraph *g, const void *data, size_t bytes)
 {
@@ -138,6 +145,14 @@ static void set_double(struct opgraph *g, cudnn_desc desc, cudnnBackendAttribute
                        double value)
 {
     set(g, desc, name, CUDNN_TYPE_DOUBLE, 1, &value);
+}
+
+/* The factors of a convolution. The library reads them in the type in which is computed, and takes
+ * one of another without a word. */
+static void set_factor(struct opgraph *g, cudnn_desc desc, cudnnBackendAttributeName_t name,
+                       float factor)
+{
+    set(g, desc, name, CUDNN_TYPE_FLOAT, 1, &factor);
 }
 
 static void set_type(struct opgraph *g, cudnn_desc desc, cudnnBackendAttributeName_t name,
@@ -233,8 +248,8 @@ void opgraph_conv(struct opgraph *g, const struct conv_op *op)
     set_desc(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, op->w);
     set_desc(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, op->y);
     set_desc(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, conv);
-    set_double(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1);
-    set_double(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0);
+    set_factor(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1);
+    set_factor(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0);
     end_op(g, desc);
 }
 
@@ -246,8 +261,8 @@ void opgraph_conv_backward(struct opgraph *g, const struct conv_op *op)
     set_desc(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, op->w);
     set_desc(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, op->y);
     set_desc(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, conv);
-    set_double(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, 1);
-    set_double(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, 0);
+    set_factor(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, 1);
+    set_factor(g, desc, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, 0);
     end_op(g, desc);
 }
 

@@ -22,16 +22,25 @@ struct opgraph {
     cudnn_desc ops[OPGRAPH_OPS];
     int owned_count, op_count;
     int64_t next_uid;
-    cudnn_desc root; /* after opgraph_end */
-    bool products;   /* holds a convolution or a matrix product */
-    uint64_t hash;   /* of all that was said: the same for graphs that are alike */
+    cudnn_desc root;  /* after opgraph_end */
+    bool products;    /* holds a convolution or a matrix product */
+    bool no_compiled; /* engines that are compiled at run time are not for it */
+    uint64_t hash;    /* of all that was said: the same for graphs that are alike */
     enum status status;
     struct error why; /* of the first failure */
 };
 
 /* dim and stride in cuDNN's order N, C, spatial, at least four. */
+enum order {
+    ORDER_OTHER,
+    ORDER_PLAIN,
+    ORDER_LAST,  /* of the channels */
+    ORDER_EITHER /* both are the same memory; the strides say channels last */
+};
+
 struct tensor {
     cudnnDataType_t type;
+    enum order order;
     int rank;
     int64_t dim[CUDNN_DIM_MAX], stride[CUDNN_DIM_MAX];
     bool virtual;  /* lives inside the engine only */
@@ -41,6 +50,8 @@ struct tensor {
 void opgraph_begin(struct opgraph *g);
 enum status opgraph_end(struct opgraph *g, struct error *why);
 void opgraph_free(struct opgraph *g);
+/* What `from` owns is `to`'s; it is still known by its hash. */
+void opgraph_move(struct opgraph *from, struct opgraph *to);
 
 /* uid (may be NULL) is the name under which the tensor gets its memory. */
 cudnn_desc opgraph_tensor(struct opgraph *g, const struct tensor *tensor, int64_t *uid);

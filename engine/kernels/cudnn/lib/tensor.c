@@ -76,11 +76,30 @@ enum status tensor_from(const struct desc *desc, struct tensor *tensor, struct e
         if (desc->shape.dim[k] == 0)
             return REFUSE(why, "empty tensor");
     fill_dims(desc, tensor);
-    if (desc->shape.rank < 3 || cudnn_host->desc_is_nhwc(desc))
-        set_dense(tensor, true);
-    else if (cudnn_host->desc_is_plain(desc))
-        set_dense(tensor, false);
+    bool plain = cudnn_host->desc_is_plain(desc);
+    bool last = desc->shape.rank < 3 || cudnn_host->desc_is_nhwc(desc);
+    tensor->order = plain && last ? ORDER_EITHER
+                    : last        ? ORDER_LAST
+                    : plain       ? ORDER_PLAIN
+                                  : ORDER_OTHER;
+    if (plain || last)
+        set_dense(tensor, last);
     return STATUS_OK;
+}
+
+static void follow(struct tensor *tensor, const struct tensor *other)
+{
+    if (tensor->order != ORDER_EITHER || other->order == ORDER_EITHER)
+        return;
+    tensor->order = other->order == ORDER_PLAIN ? ORDER_PLAIN : ORDER_LAST;
+    set_dense(tensor, tensor->order == ORDER_LAST);
+}
+
+bool tensors_agree(struct tensor *a, struct tensor *b)
+{
+    follow(a, b);
+    follow(b, a);
+    return a->order == b->order;
 }
 
 struct tensor tensor_rows(cudnnDataType_t type, int64_t rows, int64_t length)
@@ -136,13 +155,14 @@ static enum status operand_like_output(const struct kernel_query *q, int input,
 {
     int rank = q->out[0].shape.rank;
     struct desc desc = *query_in(q, input);
-    (void)y;
     if (input < q->node->op_inputs) {
         desc.shape.rank = rank - 1;
         for (int k = 1; k < rank - 1; k++)
             desc.shape.dim[k] = desc.stride[k] = 1;
     }
-    return tensor_operand(&desc, rank, operand, why);
+    TRY(tensor_operand(&desc, rank, operand, why));
+    follow(operand, y);
+    return STATUS_OK;
 }
 
 void epilogue_from(const struct kernel_query *q, int bias, struct epilogue *epilogue)

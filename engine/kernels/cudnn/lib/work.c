@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/kernels/cudnn/lib/offers.h"
 #include "engine/kernels/cudnn/lib/state.h"
 
 /* ---- describing ---- */
@@ -70,13 +71,13 @@ void *work_temporary(struct work *work, size_t bytes)
 
 struct made {
     struct work work;
-    struct engines engines;
+    struct offer *offer;
     cudnn_desc chip;
 };
 
 static void made_free(struct made *made)
 {
-    engines_free(&made->engines);
+    offer_give_back(made->offer);
     opgraph_free(&made->work.graph);
     free(made->work.temporary);
 }
@@ -99,7 +100,7 @@ static enum status make(work_build *build, const struct kernel_query *q, enum pu
         struct engine_rule rule = {.device = made->chip,
                                    .exact = q->in[0].dtype == DTYPE_F32 && !q->tf32,
                                    .enough = enough};
-        status = engines_find(&made->work.graph, &rule, &made->engines, why);
+        status = offer_take(&made->work.graph, &rule, &made->offer, why);
     }
     if (status != STATUS_OK)
         made_free(made);
@@ -110,9 +111,9 @@ static enum status make_variant(work_build *build, const struct kernel_query *q,
                                 enum purpose purpose, struct made *made, struct error *why)
 {
     TRY(make(build, q, purpose, variant + 1, made, why));
-    if (variant < made->engines.count)
+    if (variant < made->offer->engines.count)
         return STATUS_OK;
-    int count = made->engines.count;
+    int count = made->offer->engines.count;
     made_free(made);
     return REFUSE(why, "cuDNN offers %d engines, none of number %d", count, variant);
 }
@@ -127,7 +128,7 @@ enum status work_plan(work_build *build, const struct kernel_query *q, int varia
     state->build = build;
     state->q = q;
     state->variant = variant;
-    state->info = made.engines.info[variant];
+    state->info = made.offer->engines.info[variant];
     made_free(&made);
     return STATUS_OK;
 }
@@ -138,7 +139,7 @@ int work_variants(const struct kernel_state *state)
     struct made made;
     if (make(state->build, state->q, TO_ASK, ENGINES_MAX, &made, NULL) != STATUS_OK)
         return 1;
-    int count = made.engines.count;
+    int count = made.offer->engines.count;
     made_free(&made);
     return count;
 }
@@ -159,7 +160,7 @@ static enum status make_plan(const struct made *made, struct kernel_state *state
     const struct engine_info *info = &state->info;
     const struct device *device = state->q->device;
     struct plan_wish wish = {.graph = &made->work.graph,
-                             .config = made->engines.config[state->variant],
+                             .config = made->offer->engines.config[state->variant],
                              .engine = info->hash,
                              .compiled = engine_is_compiled(info),
                              .chip = made->chip,

@@ -71,6 +71,8 @@ void *work_temporary(struct work *work, size_t bytes);
 /* Logical shape and strides as they are; at least four dimensions, with sizes of 1 in front of the
  * last. Refuses types that cuDNN's floating-point engines do not know. */
 enum status tensor_from(const struct desc *desc, struct tensor *tensor, struct error *why);
+/* One that may lie in either order lies as the other does from now on; whether both lie alike. */
+bool tensors_agree(struct tensor *a, struct tensor *b);
 /* Plain data seen as rows of one length: [rows, length, 1, 1]. */
 struct tensor tensor_rows(cudnnDataType_t type, int64_t rows, int64_t length);
 /* An operand that broadcasts to a result of the given rank. */
