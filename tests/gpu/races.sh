@@ -52,7 +52,11 @@ for floats in bf16 tf32; do
         prints '^[1-9][0-9]+ passed, 0 failed'
     done
 done
-# The decoder multiplies on tensor cores, too.
+# First convolutions and the decoder multiply on tensor cores, too.
+run "$build/tests/ops/run" --providers cuda --device cuda --floats f16 --plain --kernel cuda_conv_few
+cat "$output"
+exits 0
+prints '^[1-9][0-9]+ passed, 0 failed'
 run "$build/tests/ops/run" --providers cuda --device cuda --floats bf16 --plain --filter AttentionDecoder
 cat "$output"
 exits 0
