@@ -11,6 +11,7 @@
 #include "engine/compile/stages.h"
 #include "engine/graph/cost.h"
 #include "engine/graph/op_list.h"
+#include "engine/run/device.h"
 
 struct lowering {
     struct graph *g;
@@ -19,6 +20,7 @@ struct lowering {
     size_t capacity;
     struct arena *arena;
     bool plain; /* images, too */
+    bool on_device;
 };
 
 static bool is_plain_and_nhwc(const struct shape *shape)
@@ -117,6 +119,15 @@ static bool gives_more_images(const struct graph *g, const struct node *node)
     return false;
 }
 
+/* A network's own images, of few channels: kernels read them as they come. On a device they may
+ * have become narrow before, whose kernels append channels in either order. */
+static bool is_stem(const struct lowering *l, const struct value *x)
+{
+    bool cast = l->on_device && x->producer != NONE && l->g->nodes[x->producer].op == &op_cast;
+    const struct value *from = cast ? &l->g->values[l->g->nodes[x->producer].inputs[0]] : x;
+    return from->kind == VALUE_INPUT && x->shape.dim[1] <= 4;
+}
+
 static enum status channels_last(struct lowering *l, int n, struct error *err)
 {
     int *inputs = l->g->nodes[n].inputs;
@@ -124,7 +135,7 @@ static enum status channels_last(struct lowering *l, int n, struct error *err)
     if (l->plain || gives_more_images(l->g, &l->g->nodes[n]) || x->shape.rank < 3)
         return inputs_in_layout(l, n, LAYOUT_PLAIN, err);
     const struct op *op = l->g->nodes[n].op;
-    bool stem = x->kind == VALUE_INPUT && x->shape.dim[1] <= 4;
+    bool stem = is_stem(l, x);
     if (op->layout == LAYOUT_RULE_CHANNELS_LAST)
         outputs_get_layout(l, n, LAYOUT_NHWC);
     int count = l->g->nodes[n].input_count;
@@ -394,8 +405,10 @@ static enum status place_states(struct exe *exe, struct error *err)
 
 enum status lower_graph(struct exe *exe, struct error *err)
 {
-    struct lowering l = {
-        .g = exe->g, .arena = &exe->arena, .plain = exe->options.images == IMAGES_PLAIN};
+    struct lowering l = {.g = exe->g,
+                         .arena = &exe->arena,
+                         .plain = exe->options.images == IMAGES_PLAIN,
+                         .on_device = !device_is_host(exe->options.device)};
     TRY(assign_layouts(&l, err));
     graph_compact(exe->g);
     TRY(graph_check(exe->g, err));

@@ -27,6 +27,10 @@ prints '^node +operator +result +GFLOP +MB +roof us +predicted us +limit'
 run ridge predict wide_deep --json
 exits 0
 holds 'map(.op) | index("Embeddings") != null and index("Gather") == null'
+# A first convolution reads what a Cast made of the image as it lies there: nothing is reordered.
+run ridge predict resnet50 --precision bf16 --on h200 --json
+exits 0
+holds 'map(.op) | .[:3] == ["Cast", "Conv", "MaxPool"] and index("Reorder") == null'
 run ridge predict ncf --on h300
 exits 2
 complains 'not a100, h100, h200 or b200'

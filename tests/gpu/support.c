@@ -196,10 +196,12 @@ static void ask(const struct survey *survey, const struct kernel_query *q, struc
 }
 
 /* How many variants are configurations of the engine that most of them are of, distinguished by
- * knobs in their texts. */
+ * knobs in their texts; 0 where the kernel is not for it. */
 static int alike(const struct kernel *kernel, const struct kernel_query *q)
 {
     static char texts[ENGINES_MAX][ENGINE_TEXT];
+    if (kernel_accepts(kernel, q, NULL) != STATUS_OK)
+        return 0;
     int count = hooks_variants(kernel, q), largest = 0;
     for (int v = 0; v < count && v < ENGINES_MAX; v++) {
         int same = 1;
@@ -277,7 +279,7 @@ static enum status survey_step(struct survey *survey, const struct lowered *lowe
     if (form == FORM_BF16 && strcmp(op, "Conv") == 0 && survey->alike < 2) {
         struct kernel_query q = step->query;
         q.device = &survey->chips[CHIP_H200];
-        int same = s->answers[CHIP_H200].engines ? alike(&kernel_cudnn_conv, &q) : 0;
+        int same = alike(&kernel_cudnn_conv, &q);
         survey->alike = same > survey->alike ? same : survey->alike;
     }
     return STATUS_OK;
