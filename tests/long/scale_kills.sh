@@ -6,6 +6,28 @@
 . tests/lib/tap.sh
 . tests/lib/processes.sh
 
+wait_for_ranks() { # how many
+    tries=0
+    while [ "$(children_of $pid | wc -l)" -lt "$1" ] && [ $tries -lt 500 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
+}
+
+# The command with the ranks $victims fails in time, says so, and leaves none of them.
+ends_with() { # what it says
+    began=$(date +%s)
+    wait $pid
+    code=$?
+    took=$(($(date +%s) - began))
+    check "$tap_what: fails" [ $code != 0 ]
+    complains "$1"
+    check "$tap_what: within the deadline" [ "$took" -le 10 ]
+    left=0
+    for process in $victims; do kill -0 "$process" 2>/dev/null && left=$((left + 1)); done
+    check "$tap_what: no process is left" [ $left = 0 ]
+}
+
 trial() { # number
     ranks=$((2 + $1 % 4))
     victim=$(($1 * 7 % ranks))
@@ -15,25 +37,12 @@ trial() { # number
     "$RIDGE" scale ncf:embedding=gather -t 1 --no-tune --tiny --ranks $ranks --batch 16 \
         --steps 10000000 --deadline 2 --unit 4000 $how >"$output" 2>"$errors" </dev/null &
     pid=$!
-    tries=0
-    while [ "$(children_of $pid | wc -l)" -lt $ranks ] && [ $tries -lt 500 ]; do
-        tries=$((tries + 1))
-        sleep 0.02
-    done
+    wait_for_ranks $ranks
     sleep "$moment"
     victims=$(children_of $pid)
     kill -$signal "$(echo "$victims" | sed -n "$((victim + 1))p")"
-    began=$(date +%s)
-    wait $pid
-    code=$?
-    took=$(($(date +%s) - began))
     tap_what="trial $1: rank $victim of $ranks gets $signal after $moment s $how"
-    check "$tap_what: fails" [ $code != 0 ]
-    complains "rank $victim "
-    check "$tap_what: within the deadline" [ "$took" -le 10 ]
-    left=0
-    for process in $victims; do kill -0 "$process" 2>/dev/null && left=$((left + 1)); done
-    check "$tap_what: no process is left" [ $left = 0 ]
+    ends_with "rank $victim "
 }
 
 k=0
@@ -41,22 +50,17 @@ while [ $k -lt 50 ]; do
     trial $k
     k=$((k + 1))
 done
+
 # A rank that gets no more memory while it compiles.
 no_memory() { # ranks, victim
     "$RIDGE" scale resnet50:image=64 -t 1 --no-tune --ranks "$1" --batch 2 --steps 1000 \
         --deadline 2 >"$output" 2>"$errors" </dev/null &
     pid=$!
-    until [ "$(children_of $pid | wc -l)" -ge "$1" ]; do sleep 0.01; done
+    wait_for_ranks "$1"
     victims=$(children_of $pid)
     prlimit --pid "$(echo "$victims" | sed -n "$(($2 + 1))p")" --as=1:1
-    began=$(date +%s)
-    wait $pid
-    code=$?
-    took=$(($(date +%s) - began))
     tap_what="rank $2 of $1 gets no more memory"
-    check "$tap_what: fails" [ $code != 0 ]
-    complains "rank $2: .*(out of memory|cannot be started)"
-    check "$tap_what: within the deadline" [ "$took" -le 10 ]
+    ends_with "rank $2: .*(out of memory|cannot be started)"
 }
 for ranks in 2 3 5; do
     no_memory $ranks 0

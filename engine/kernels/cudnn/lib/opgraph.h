@@ -30,7 +30,6 @@ struct opgraph {
     struct error why; /* of the first failure */
 };
 
-/* dim and stride in cuDNN's order N, C, spatial, at least four. */
 enum order {
     ORDER_OTHER,
     ORDER_PLAIN,
@@ -38,6 +37,7 @@ enum order {
     ORDER_EITHER /* both are the same memory; the strides say channels last */
 };
 
+/* dim and stride in cuDNN's order N, C, spatial, at least four. */
 struct tensor {
     cudnnDataType_t type;
     enum order order;
