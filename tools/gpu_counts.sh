@@ -23,7 +23,7 @@ count() {
     db=$folder/$1.db spec=$2 precision=$3
     shift 3
     "$ridge" run "$spec" --device "$device" --precision "$precision" --profilers cupti,cupti_pm \
-        --no-ceilings --no-verify --no-layers --no-report --seconds 0.1 --samples 6 --interval 0 --db "$db" "$@" \
+        --no-ceilings --no-verify --no-layers --no-report --rounds 1 --seconds 0.1 --samples 6 --interval 0 --db "$db" "$@" \
         >"$folder/log" 2>&1
     code=$?
     [ $code = 0 ] || [ $code = 4 ] || cat "$folder/log" # 4: times are not to be trusted, counts are

@@ -3,7 +3,7 @@
 # The own CUDA kernels on all cases of their operators, on the host: tests/gpu/host/ runs them block
 # by block, fiber by fiber. No GPU and no CUDA toolkit is needed. In f32 without fused epilogues
 # races.sh does the same, and watches their accesses. An epilogue is one piece of code for all types
-# (engine/kernels/cuda/lib/epilogue.h): in f16 only products on tensor cores have it here, unless
+# (engine/kernels/cuda/lib/epilogue.h): in 16 bits only products on tensor cores have it here, unless
 # LONG=1.
 # parts: f32 bf16 f16 rest
 . tests/lib/tap.sh
@@ -21,7 +21,7 @@ for floats in ${1:-f32 bf16 f16 rest}; do
     case $floats${LONG:+long} in
     rest*) continue ;;
     f32) some=--fused ;;
-    f16) some=--plain ;;
+    bf16 | f16) some=--plain ;;
     *) some= ;;
     esac
     run "$build/tests/ops/run" --providers cuda --device cuda --floats "$floats" $some

@@ -15,6 +15,9 @@ fi
 
 RIDGE_PLUGIN_PATH=$build/tests/gpu/host/plugins
 export RIDGE_PLUGIN_PATH
+if [ "${LONG:-}" ]; then # else of each block the first 65,536 reads
+    export RIDGE_HOST_WATCH=all
+fi
 if [ "${1:-f32}" = f32 ]; then
     run "$build/tests/ops/run" --providers cuda --device cuda --floats f32 --plain
     cat "$output"

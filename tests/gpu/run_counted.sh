@@ -141,6 +141,7 @@ prints '^FAIL copy cupti dram_read_bytes +not counted of .*nonexistent'
 
 # What judges the costs of replays: replays of 0.1 s that the host makes nothing longer, then with
 # 10 ms before each; last, records that are not those of the replays.
+runs ridge explain ncf --device cuda # tunes, while replays take no time
 replays() {
     run env RIDGE_HOST_REPLAY_NS=100000000 "$@" tools/gpu_replay.sh "$RIDGE" cuda ncf
 }

@@ -212,11 +212,11 @@ static void test_kernel_apart(struct suite *suite, const struct subject *s,
 
 /* ---- through an executable ---- */
 
-static enum status run_exe(struct suite *suite, const struct subject *s, struct exe *exe,
+static enum status run_exe(struct suite *suite, const struct subject *s, struct exe *exe, int runs,
                            struct error *err)
 {
     double part = 0;
-    for (int run = 0; run < 2; run++) {
+    for (int run = 0; run < runs; run++) {
         exe_run(exe);
         TRY(exe_status(exe, err));
         for (int k = 0; k < s->g->output_count; k++) {
@@ -227,7 +227,8 @@ static enum status run_exe(struct suite *suite, const struct subject *s, struct 
     return STATUS_OK;
 }
 
-/* only NULL: all passes, and the first kernel that accepts each step. may_refuse: that kernel has
+/* only NULL: all passes, and the first kernel that accepts each step; on a device, where that takes
+ * long on a host, its second run is left to those of one kernel. may_refuse: that kernel has
  * refused the case in some setup, and the executable's may be one like it. */
 static void test_exe(struct suite *suite, const struct subject *s, const char *only,
                      bool may_refuse)
@@ -247,7 +248,7 @@ static void test_exe(struct suite *suite, const struct subject *s, const char *o
     try_at(suite, s, how);
     enum status status = exe_new(s->g, &options, &exe, &err);
     if (status == STATUS_OK)
-        status = run_exe(suite, s, exe, &err);
+        status = run_exe(suite, s, exe, only || !suite->device.kind ? 2 : 1, &err);
     exe_free(exe);
     if (status == STATUS_UNSUPPORTED && may_refuse)
         count_refusal(suite, &err);
@@ -369,8 +370,8 @@ static void test_in_child(void *context)
     suite_close(job->suite);
 }
 
-/* Whether a kernel of those that --kernel and --providers name computes this: no reference is needed
- * for what nobody is asked for. */
+/* Whether a kernel of those that --kernel and --providers name computes this: no reference is
+ * needed for what nobody is asked for. */
 static bool op_wanted(const struct suite *suite, const struct op *op)
 {
     bool wanted = !suite->settings.kernel;

@@ -14,7 +14,7 @@
 
 #include "tests/gpu/host/pattern.h"
 
-enum { WARP = 32, FOUND_MAX = 16, HOST = 0xffff /* as a thread */ };
+enum { WARP = 32, FOUND_MAX = 16, READS_MAX = 65536, HOST = 0xffff /* as a thread */ };
 /* Other reads that nothing orders: of other lanes, other warps, other blocks. */
 enum several { LANES = 1, WARPS = 2, BLOCKS = 4 };
 
@@ -49,6 +49,8 @@ static struct {
     int found_count;
     bool running, patterns;
     const struct watch_moment *now;
+    uint64_t reads, reads_max; /* of a block, and how many of them are watched */
+    uint32_t block;            /* whose reads these are */
 } w;
 
 /* Of this plug-in alone. */
@@ -56,15 +58,20 @@ extern char __bss_start[] __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
 extern char __ehdr_start[] __attribute__((visibility("hidden")));
 
-/* RIDGE_HOST_WATCH=0 is for what has no time to lose. */
+/* RIDGE_HOST_WATCH=0 is for what has no time to lose, "all" for what has. */
+static bool is_watch(const char *wanted)
+{
+    static const char *text; /* asked for once: launches want to know */
+    if (!text) {
+        text = getenv("RIDGE_HOST_WATCH");
+        text = text ? text : "";
+    }
+    return strcmp(text, wanted) == 0;
+}
+
 static bool watch_wanted(void)
 {
-    static int wanted = -1;
-    if (wanted >= 0)
-        return wanted;
-    const char *text = getenv("RIDGE_HOST_WATCH"); /* once: launches ask */
-    wanted = !text || strcmp(text, "0") != 0;
-    return wanted;
+    return !is_watch("0");
 }
 
 /* ---- what is watched ---- */
@@ -185,7 +192,7 @@ static inline uint8_t several_now(const struct access *r, const struct watch_mom
 
 /* ---- telling ---- */
 
-static void find(int what, uint32_t before, uint32_t now)
+static __attribute__((noinline, cold)) void find(int what, uint32_t before, uint32_t now)
 {
     for (int k = 0; k < w.found_count; k++)
         if (w.found[k].before == before && w.found[k].now == now && (int)w.found[k].what == what)
@@ -234,6 +241,9 @@ void watch_begin(const struct watch_moment *now, const char *shared, size_t shar
     watch_space(STATIC, __bss_start, (uintptr_t)_end - (uintptr_t)__bss_start);
     w.found_count = 0;
     w.running = watch_wanted();
+    w.block = 0;
+    w.reads = 0;
+    w.reads_max = is_watch("all") ? UINT64_MAX : READS_MAX;
 }
 
 void watch_end(void)
@@ -275,7 +285,17 @@ static bool is_written(const struct cell *c, const struct watch_moment *now, boo
 /* Made anew for each kind of access: most of the time of a watched kernel goes here. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-ALWAYS_INLINE void watch_cell(struct cell *c, struct access *a, enum watch_kind kind, bool device)
+/* Field by field: a copy of the whole would wait for the byte that was written into it last. */
+ALWAYS_INLINE void keep(struct access *last, const struct access *a, uint8_t several)
+{
+    last->when = a->when;
+    last->code = a->code;
+    last->atomic = a->atomic;
+    last->several = several;
+}
+
+ALWAYS_INLINE void watch_cell(struct cell *c, const struct access *a, enum watch_kind kind,
+                              bool device)
 {
     if (!device && c->read.when.block != a->when.block)
         c->read.when.launch = 0;
@@ -286,13 +306,11 @@ ALWAYS_INLINE void watch_cell(struct cell *c, struct access *a, enum watch_kind 
     }
     check_write(c, a);
     if (kind == WATCH_READ || kind == WATCH_ATOMIC_READ) {
-        a->several = several_now(&c->read, &a->when);
-        c->read = *a;
+        keep(&c->read, a, several_now(&c->read, &a->when));
         return;
     }
     check_reads(c, a);
-    a->several = 0;
-    c->write = *a;
+    keep(&c->write, a, 0);
 }
 
 /* Whether the running launch, or the block whose shared memory it is, has not touched the cell. */
@@ -315,8 +333,9 @@ static void join(struct cell *word, const struct cell *parts, const struct watch
     word->split = false;
 }
 
-ALWAYS_INLINE void watch_word(const struct space *s, size_t at, size_t end, struct access *a,
-                              enum watch_kind kind)
+/* A part of a word, or of a word whose bytes have been touched one by one. */
+static __attribute__((noinline)) void watch_bytes(const struct space *s, size_t at, size_t end,
+                                                  const struct access *a, enum watch_kind kind)
 {
     bool device = s == &w.spaces[DEVICE];
     struct cell *word = &s->words[at / WORD], *parts = &s->parts[at / WORD * WORD];
@@ -331,20 +350,47 @@ ALWAYS_INLINE void watch_word(const struct space *s, size_t at, size_t end, stru
         watch_cell(&s->parts[at], a, kind, device);
 }
 
+ALWAYS_INLINE void watch_word(const struct space *s, size_t at, size_t end, const struct access *a,
+                              enum watch_kind kind)
+{
+    struct cell *word = &s->words[at / WORD];
+    if (end - at == WORD && !word->split)
+        watch_cell(word, a, kind, s == &w.spaces[DEVICE]);
+    else
+        watch_bytes(s, at, end, a, kind);
+}
+
+static __attribute__((noinline)) void add_to_patterns(const void *memory, size_t bytes, bool shared,
+                                                      bool write, const struct access *a)
+{
+    pattern_add(&(struct pattern_access){memory, (unsigned)bytes, a->code, shared, write},
+                a->when.block, a->when.thread);
+}
+
+/* A block that reads many values does the same again and again. */
+ALWAYS_INLINE bool is_watched_read(void)
+{
+    if (w.block != w.now->block) {
+        w.block = w.now->block;
+        w.reads = 0;
+    }
+    return w.reads++ < w.reads_max;
+}
+
 ALWAYS_INLINE void watch_at(const void *memory, size_t bytes, enum watch_kind kind,
                             const void *code)
 {
     const struct space *s = w.running ? space_of(memory) : NULL;
     if (!s)
         return;
+    if (kind == WATCH_READ && !is_watched_read())
+        return;
     struct access a = {.when = *w.now,
                        .code = (uint32_t)((const char *)code - __ehdr_start),
                        .atomic = kind == WATCH_ATOMIC || kind == WATCH_ATOMIC_READ};
     size_t at = (size_t)((const char *)memory - s->first), end = at + bytes;
     if (w.patterns)
-        pattern_add(&(struct pattern_access){memory, (unsigned)bytes, a.code,
-                                             s != &w.spaces[DEVICE], kind == WATCH_WRITE},
-                    a.when.block, a.when.thread);
+        add_to_patterns(memory, bytes, s != &w.spaces[DEVICE], kind == WATCH_WRITE, &a);
     while (at < end) {
         size_t next = (at / WORD + 1) * WORD;
         next = next < end ? next : end;
