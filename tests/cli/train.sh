@@ -18,9 +18,14 @@ of_part() { [ "$part" = all ] || [ "$part" = "$1" ]; }
 # be easy or hard by luck.
 learns() {
     case $1 in
-    ssd*_vgg16) steps=20 ;;
-    seglink) steps=60 ;;
-    vgg16) steps=150 ;;
+    ssd*_vgg16) steps=12 ;;
+    ssd300_resnet50) steps=30 ;;
+    ssd321_*) steps=22 ;;
+    faster_rcnn) steps=25 ;;
+    mask_rcnn) steps=45 ;;
+    densenet121*) steps=20 ;;
+    seglink) steps=25 ;;
+    vgg16) steps=130 ;;
     *) steps= ;;
     esac
     runs ridge train "$1" --tiny --no-tune -t 1 --json ${steps:+--steps "$steps"}
