@@ -53,6 +53,11 @@ measure() { # most ms until the kill, 0: none
     fi
 }
 
+# A run that came to its end is not gone on with: the next one would be a new one.
+came_to_its_end() {
+    [ -s "$db" ] && [ "$(sqlite3 "$db" "SELECT count(*) FROM run WHERE state = 'finished'" 2>&1)" = 1 ]
+}
+
 # Killed, and gone on with, until it was killed three times or came to its end.
 run_and_resume() {
     db=$tap_dir/run-$killed.db
@@ -60,10 +65,10 @@ run_and_resume() {
     for kill in 1 2 3; do
         : "$kill"
         [ "$killed" -lt "$kills" ] || break
-        measure 400
+        came_to_its_end || measure 400
         sound "$db"
     done
-    measure 0
+    came_to_its_end || measure 0
     sound "$db"
     left_out=$((left_out + $(sqlite3 "$db" "SELECT count(*) FROM result WHERE reason LIKE 'left out%'")))
     answer=$(sqlite3 "$db" "SELECT count(*), count(DISTINCT sequence), count(DISTINCT run), max(sequence),
