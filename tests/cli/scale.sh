@@ -148,20 +148,12 @@ if [ "$1" = said ]; then
 fi
 
 # A rank that is killed or stopped: all end within the deadline, with its name, and nothing is left.
-wait_for_ranks() { # how many
-    tries=0
-    until [ "$(children_of $pid | wc -l)" = "$1" ] || [ $tries = 600 ]; do
-        tries=$((tries + 1))
-        sleep 0.1
-    done
-}
-
 # Ranks that train until they are ended leave the machine to the tests beside them.
 break_rank() { # signal, what is said
     nice -n 10 "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 3 --batch 16 --steps 10000000 --deadline 2 \
         >"$output" 2>"$errors" </dev/null &
     pid=$!
-    wait_for_ranks 3
+    wait_for_children $pid 3
     sleep 0.5
     victims=$(children_of $pid)
     set -- "$1" "$2" $victims
@@ -189,7 +181,7 @@ if [ "$1" = kills ]; then
     setsid nice -n 10 env --default-signal=INT "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 2 --batch 16 --steps 10000000 \
         >"$output" 2>"$errors" </dev/null &
     pid=$!
-    wait_for_ranks 2
+    wait_for_children $pid 2
     victims=$(children_of $pid)
     kill -INT "-$pid"
     wait $pid

@@ -6,14 +6,6 @@
 . tests/lib/tap.sh
 . tests/lib/processes.sh
 
-wait_for_ranks() { # how many
-    tries=0
-    while [ "$(children_of $pid | wc -l)" -lt "$1" ] && [ $tries -lt 500 ]; do
-        tries=$((tries + 1))
-        sleep 0.02
-    done
-}
-
 # The command with the ranks $victims fails in time, says so, and leaves none of them.
 ends_with() { # what it says
     began=$(date +%s)
@@ -37,7 +29,7 @@ trial() { # number
     "$RIDGE" scale ncf:embedding=gather -t 1 --no-tune --tiny --ranks $ranks --batch 16 \
         --steps 10000000 --deadline 2 --unit 4000 $how >"$output" 2>"$errors" </dev/null &
     pid=$!
-    wait_for_ranks $ranks
+    wait_for_children $pid $ranks
     sleep "$moment"
     victims=$(children_of $pid)
     kill -$signal "$(echo "$victims" | sed -n "$((victim + 1))p")"
@@ -56,7 +48,7 @@ no_memory() { # ranks, victim
     "$RIDGE" scale resnet50:image=64 -t 1 --no-tune --ranks "$1" --batch 2 --steps 1000 \
         --deadline 2 >"$output" 2>"$errors" </dev/null &
     pid=$!
-    wait_for_ranks "$1"
+    wait_for_children $pid "$1"
     victims=$(children_of $pid)
     prlimit --pid "$(echo "$victims" | sed -n "$(($2 + 1))p")" --as=1:1
     tap_what="rank $2 of $1 gets no more memory"

@@ -471,6 +471,22 @@ TEST(offline_takes_blocks)
     assert_close(m.rate_hz, 1000, 1e-6);
 }
 
+static double held_up_in_warm_up(int64_t run)
+{
+    return run == 2 ? 1e9 : 1e6;
+}
+
+/* The last warm-up was held up for a second; blocks were of one execution then. */
+TEST(offline_blocks_are_not_of_one_slow_execution)
+{
+    struct script s = {.ns = held_up_in_warm_up, .clock_hz = NAN};
+    struct protocol p = usual();
+    p.scenario = SCENARIO_OFFLINE;
+    struct measurement m = measure(&s, &p);
+    assert_int_equal(s.runs, 3 + 15 * 100);
+    assert_close(m.median_s, 1e-3, 1e-12);
+}
+
 /* A queue with constant service and Poisson arrivals (M/D/1): with few queries the 99th percentile
  * is about the second longest wait; the rate must be below saturation and the bound must hold. */
 TEST(server_finds_the_highest_passing_rate)
