@@ -45,7 +45,7 @@ fi
 wrongly=0
 for _ in $(seq "$tries"); do
     measure
-    grep -qE "$reason" "$output" && wrongly=$((wrongly + 1))
+    grep -E "$reason" "$output" | sed 's/^ */# /' | grep . && wrongly=$((wrongly + 1))
 done
 check "a quiet machine: $wrongly of $tries runs are invalid for that reason" [ "$wrongly" = 0 ]
 finish
