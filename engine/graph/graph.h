@@ -225,6 +225,8 @@ struct graph *graph_copy(const struct graph *g);
 /* Removes dead nodes, and nodes whose outputs nobody uses; renumbers nodes, keeps values. Nodes
  * that exchange values with other ranks come as soon as what they need is there. */
 void graph_compact(struct graph *g);
+/* Gives a node an attribute, in the place of one with that name. False: out of memory. */
+bool graph_set_attr(struct graph *g, struct node *node, struct attr attr);
 /* Cuts value v off from what computes it; the caller says what it is from now on. */
 void graph_cut(struct graph *g, int v);
 /* Cut off, an input; fill is what it has when nothing is given. */

@@ -189,10 +189,13 @@ struct op {
     int window_input; /* the kernel's shape ends this input's; 0: attribute kernel_shape */
     int since;        /* the opset of ONNX that brought it; 0: 17 has it */
     const struct attr_input *attr_inputs; /* NULL: none */
-    bool alias;         /* output 0 is input 0 with another shape: no work when plain */
-    bool epilogue;      /* its kernels can apply node->posts: passes fuse into it */
-    bool epilogue_act;  /* only an activation that follows immediately */
-    bool random;        /* not a function of its inputs: never folded */
+    bool alias;        /* output 0 is input 0 with another shape: no work when plain */
+    bool epilogue;     /* its kernels can apply node->posts: passes fuse into it */
+    bool epilogue_act; /* only an activation that follows immediately */
+    bool random;       /* not a function of its inputs: never folded */
+    /* What draws numbers: makes a rank's node draw those that its samples would have in the batch
+     * of all ranks, in which the samples of rank r follow those of r - 1. False: out of memory. */
+    bool (*draw_as_rank)(struct graph *g, struct node *node, int ranks, int rank);
     bool between_ranks; /* made of the inputs of all ranks (engine/run/comm.h): output i of input i.
                            Outputs lie one after another in one piece of memory, and of AllReduce
                            inputs in their outputs' place where nobody else reads them; its kernel

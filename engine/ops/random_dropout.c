@@ -4,7 +4,7 @@
  * 1, the number of the step, and of the element's row-major index, numbered by the attributes
  * `first`, `run` and `every` (engine/ops/lib/dropout.h), by counters (base/numbers/random.h): every
  * kernel makes the same one, and the gradient makes it again. `axis` is that of the samples, which
- * ranks share (part_dropout). */
+ * ranks share. */
 #include "base/numbers/random.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
@@ -60,6 +60,18 @@ static enum status gradient(const struct gradient_call *c, struct error *err)
     return STATUS_OK;
 }
 
+/* Along the axis of the samples. */
+static bool draw_as_rank(struct graph *g, struct node *node, int ranks, int rank)
+{
+    const struct shape *shape = &g->values[node->outputs[0]].shape;
+    int64_t run = 1;
+    for (int k = (int)node_int(node, "axis", 0); k < shape->rank; k++)
+        run *= shape->dim[k];
+    return graph_set_attr(g, node, attr_int("first", rank * run)) &&
+           graph_set_attr(g, node, attr_int("run", run)) &&
+           graph_set_attr(g, node, attr_int("every", ranks * run));
+}
+
 static const struct op_case cases[] = {
     {.name = "half", .inputs = "f32[2,5,3,7] i64[]=3"},
     {.name = "tenth", .inputs = "f32[70001] i64[]=1000000", .attrs = "ratio=0.1 seed=12345"},
@@ -83,5 +95,6 @@ REGISTER(op, random_dropout) = {
     .cost = cost,
     .reference = reference,
     .gradient = gradient,
+    .draw_as_rank = draw_as_rank,
     OP_CASES(cases),
 };

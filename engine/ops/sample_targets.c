@@ -5,7 +5,7 @@
  * (0: any number) for each positive one; place 0 of class -1 fills the rest. Of too many those are
  * taken that draw the least lots, in this order: lots are a function of the attribute `seed`, of
  * the step, of the row's number, counted from the attribute `first` on, and of the place
- * (engine/ops/lib/sample.h). `batch` is how many rows one rank numbers (part_samples); 0: N. Ren et
+ * (engine/ops/lib/sample.h). `batch` is how many rows one rank numbers; 0: N. Ren et
  * al., "Faster R-CNN", NIPS 2015, section 3.1.3. */
 #include "engine/ops/lib/sample.h"
 
@@ -100,6 +100,15 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return enough ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
+static bool draw_as_rank(struct graph *g, struct node *node, int ranks, int rank)
+{
+    int64_t batch = node_int(node, "batch", 0), first = node_int(node, "first", 0);
+    (void)ranks;
+    if (batch == 0)
+        batch = g->values[node->outputs[0]].shape.dim[0];
+    return graph_set_attr(g, node, attr_int("first", first + rank * batch));
+}
+
 static const struct op_case cases[] = {
     {.name = "random", .inputs = "i64[5,1000]{-3:2} i64[]=3", .outputs = 2},
     {.name = "few",
@@ -133,5 +142,6 @@ REGISTER(op, sample_targets) = {
     .infer = infer,
     .reference = reference,
     .no_gradient = "its result is a choice",
+    .draw_as_rank = draw_as_rank,
     OP_CASES(cases),
 };

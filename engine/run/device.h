@@ -64,7 +64,7 @@ struct device_softmax {
     int64_t mask_at[4]; /* its strides, elements; 0: broadcast */
 };
 
-/* Images with few channels as [images, positions, 16 bytes]: zeros behind the channels. */
+/* Images with few channels as [images, positions, 16 bytes]: zeros after the channels. */
 struct device_channels {
     const void *from;
     void *to;

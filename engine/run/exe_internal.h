@@ -143,7 +143,7 @@ void exchanges_close(struct exe *exe);
 void exe_run_rank_step(struct exe *exe, int s);
 /* At the end of a run: nothing is under way. */
 void exchanges_wait(struct exe *exe);
-/* On a device: puts what the step gives to the other ranks into the queue behind it. */
+/* On a device: puts what the step gives to the other ranks into the queue after it. */
 void exchange_enqueue(struct exe *exe, const struct step *step);
 /* Returns when the device's queue is empty, or does not go on because a rank has failed. */
 void exchanges_attend(struct exe *exe);

@@ -2,7 +2,6 @@
 #include "engine/train/reduce.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/numbers/integers.h"
 #include "engine/graph/op_list.h"
@@ -117,52 +116,4 @@ enum status reduce_gradients(struct graph *g, const struct reduction *how, int c
     g->phase = phase;
     free(items);
     return status;
-}
-
-/* False: out of memory. */
-static bool set_int(struct graph *g, struct node *node, const char *name, int64_t value)
-{
-    struct attr *attrs = arena_array(&g->arena, (size_t)node->attr_count + 1, sizeof(*attrs));
-    int k = 0;
-    if (!attrs)
-        return false;
-    memcpy(attrs, node->attrs, (size_t)node->attr_count * sizeof(*attrs));
-    while (k < node->attr_count && strcmp(attrs[k].name, name) != 0)
-        k++;
-    attrs[k] = attr_int(name, value);
-    node->attr_count += k == node->attr_count;
-    node->attrs = attrs;
-    return true;
-}
-
-enum status part_dropout(struct graph *g, int ranks, int rank, struct error *err)
-{
-    for (int n = 0; n < g->node_count; n++) {
-        struct node *node = &g->nodes[n];
-        if (node->op != &op_random_dropout)
-            continue;
-        const struct shape *shape = &g->values[node->outputs[0]].shape;
-        int64_t run = 1;
-        for (int k = (int)node_int(node, "axis", 0); k < shape->rank; k++)
-            run *= shape->dim[k];
-        if (!set_int(g, node, "first", rank * run) || !set_int(g, node, "run", run) ||
-            !set_int(g, node, "every", ranks * run))
-            return FAIL_NO_MEMORY(err);
-    }
-    return STATUS_OK;
-}
-
-enum status part_samples(struct graph *g, int rank, struct error *err)
-{
-    for (int n = 0; n < g->node_count; n++) {
-        struct node *node = &g->nodes[n];
-        if (node->op != &op_sample_targets)
-            continue;
-        int64_t batch = node_int(node, "batch", 0), first = node_int(node, "first", 0);
-        if (batch == 0)
-            batch = g->values[node->outputs[0]].shape.dim[0];
-        if (!set_int(g, node, "first", first + rank * batch))
-            return FAIL_NO_MEMORY(err);
-    }
-    return STATUS_OK;
 }

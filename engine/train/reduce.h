@@ -32,10 +32,4 @@ struct reduction {
 enum status reduce_gradients(struct graph *g, const struct reduction *how, int count,
                              int *gradients, int shared_count, int *shared, struct error *err);
 
-/* Dropout of a rank draws the mask that its samples would have as part of all ranks' batch. Along
- * the axis of the samples, those of rank r follow those of rank r - 1. */
-enum status part_dropout(struct graph *g, int ranks, int rank, struct error *err);
-/* So do detectors draw the places that they learn from (SampleTargets). */
-enum status part_samples(struct graph *g, int rank, struct error *err);
-
 #endif

@@ -186,13 +186,22 @@ static enum status check_parts(const struct recipe *recipe, const struct train_o
     return STATUS_OK;
 }
 
+enum status train_draw_as_rank(struct graph *g, int ranks, int rank, struct error *err)
+{
+    for (int n = 0; n < g->node_count; n++) {
+        struct node *node = &g->nodes[n];
+        if (node->op->draw_as_rank && !node->op->draw_as_rank(g, node, ranks, rank))
+            return FAIL_NO_MEMORY(err);
+    }
+    return STATUS_OK;
+}
+
 static enum status prepare_ranks(struct graph *g, const struct recipe *recipe,
                                  const struct train_options *o, struct error *err)
 {
     if (o->tables == TABLES_SPLIT || o->part_updates)
         TRY(check_parts(recipe, o, err));
-    TRY(part_dropout(g, o->ranks, o->rank, err));
-    TRY(part_samples(g, o->rank, err));
+    TRY(train_draw_as_rank(g, o->ranks, o->rank, err));
     TRY(sum_counts(g, o->ranks, err));
     return o->sync_norms ? synchronise_batch_norms(g, o->ranks, err) : STATUS_OK;
 }

@@ -65,6 +65,9 @@ check "the roofline over counted bytes" test -s "$tap_dir/report/plots/roofline_
 check "its roofs are the GPU's" grep -q 'DRAM [0-9.e+]* [GT]B/s' "$tap_dir/report/plots/roofline_counted.dat"
 check "and none of the CPU" sh -c "! grep -q 'L1 [0-9]' '$tap_dir/report/plots/roofline_counted.dat'"
 
+# What kernels compute has been compared; from here on they do nothing.
+export RIDGE_HOST_DRY=1
+
 # A kernel that crashes after the timed phase: while it is counted, or while its layers are timed. Replays
 # of the recorded graph are no launches, so the 40th is the first of a later phase.
 export RIDGE_HOST_FAIL=launch:40
@@ -111,7 +114,7 @@ prints '^1.*nvml'
 # a cache of 300 kB). Right ones pass, also where the cache kept all that it can; others do not.
 RIDGE_NVML=$RIDGE_CUPTI
 RIDGE_CACHE=$tap_dir/cache.txt
-export RIDGE_CACHE RIDGE_HOST_DRY=1
+export RIDGE_CACHE
 ffma=sm__sass_thread_inst_executed_op_ffma_pred_on.sum
 counts() { # multiply-adds, bytes read, bytes written
     run env "RIDGE_FAKE_COUNTS=$ffma=$1 dram__bytes_read.sum=$2 dram__bytes_write.sum=$3" \

@@ -8,7 +8,6 @@
 #include "engine/graph/op.h"
 #include "engine/ops/lib/dropout.h"
 #include "engine/reference/reference.h"
-#include "engine/train/reduce.h"
 #include "engine/train/train.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/graphs.h"
@@ -105,7 +104,7 @@ static struct exe *dropped(int samples, bool in_time, int ranks, int rank, struc
     g->training = true;
     int x = graph_input(g, "x", DTYPE_F32, shape, ones);
     graph_output(g, in_time ? dropout_in_time(g, x, "part", ratio) : dropout(g, x, "part", ratio));
-    assert_int_equal(part_dropout(g, ranks, rank, &err), STATUS_OK);
+    assert_int_equal(train_draw_as_rank(g, ranks, rank, &err), STATUS_OK);
     struct exe *exe = compiled_for(g, isa_detect(), 1);
     set_step(exe, g, 5);
     exe_run(exe);

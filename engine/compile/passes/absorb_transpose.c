@@ -39,16 +39,8 @@ static int turned_from(const struct graph *g, int value)
 /* Turns an attribute over that is 0 where it is absent. */
 static enum status flip(struct graph *g, struct node *node, const char *name, struct error *err)
 {
-    struct attr *attrs = arena_array(&g->arena, (size_t)node->attr_count + 1, sizeof(*attrs));
-    int count = 0;
-    if (!attrs)
+    if (!graph_set_attr(g, node, attr_int(name, !node_int(node, name, 0))))
         return FAIL_NO_MEMORY(err);
-    for (int k = 0; k < node->attr_count; k++)
-        if (strcmp(node->attrs[k].name, name) != 0)
-            attrs[count++] = node->attrs[k];
-    attrs[count++] = attr_int(name, !node_int(node, name, 0));
-    node->attrs = attrs;
-    node->attr_count = count;
     return STATUS_OK;
 }
 

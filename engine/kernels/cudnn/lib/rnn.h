@@ -30,7 +30,7 @@ struct rnn_plan {
     cudnnTensorDescriptor_t state;    /* [D, B, H] */
     cudnnTensorDescriptor_t from, to; /* Y as cuDNN and as the node has it; NULL: the same */
     size_t work_bytes, weight_bytes;
-    size_t y_bytes; /* a copy of Y in the workspace, behind work_bytes; 0: none */
+    size_t y_bytes; /* a copy of Y in the workspace, after work_bytes; 0: none */
 };
 
 /* Inputs of the node. */
