@@ -41,8 +41,8 @@ struct train_options {
 enum status train_step(struct graph *g, const struct recipe *recipe,
                        const struct train_options *options, struct error *err);
 
-/* A part of that: what is drawn at random, masks of dropout for one, is what the rank's samples would
- * have drawn in the batch of all ranks. */
+/* A part of that: what is drawn at random, masks of dropout for one, is what the rank's samples
+ * would have drawn in the batch of all ranks. */
 enum status train_draw_as_rank(struct graph *g, int ranks, int rank, struct error *err);
 
 /* The state TRAIN_STEP, for layers that need it before train_step adds what changes it. */

@@ -204,8 +204,8 @@ TEST(a_suite_that_is_not_there_lists_those_that_are)
     int count = suite_source_names(text, names, SUITE_NAMES_MAX);
     assert_true(count >= 6);
     for (int k = 0; k < count; k++) {
-        strcat(message, k ? ", " : "");
-        strcat(message, names[k]);
+        size_t end = strlen(message);
+        snprintf(message + end, sizeof(message) - end, "%s%s", k ? ", " : "", names[k]);
     }
     bad("include = \"none.toml\"\n", message);
 }

@@ -8,8 +8,9 @@
  * may meet each other.
  *
  * The compiler names the accesses: kernels are compiled with -fsanitize=thread, and watch.c is what
- * they call instead of that sanitizer's library, which does not know blocks and warps. Of a block's
- * plain reads only the first 65,536 are watched, unless RIDGE_HOST_WATCH is "all"; 0: nothing is. */
+ * they call instead of that sanitizer's library, which does not know blocks and warps. Of a
+ * block's plain reads only the first 65,536 are watched, unless RIDGE_HOST_WATCH is "all"; where it
+ * is 0 nothing is. */
 #ifndef TESTS_GPU_HOST_WATCH_H
 #define TESTS_GPU_HOST_WATCH_H
 
