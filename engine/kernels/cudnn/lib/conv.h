@@ -14,8 +14,8 @@ struct conv_images {
     cudnn_desc image;      /* in */
 };
 
-/* The node's images, and its weights [K, C / group, taps], input 1, in op->w: packed in the order of
- * the result if they are known now, else as they come. */
+/* The node's images, and its weights [K, C / group, taps], input 1, in op->w: packed in the order
+ * of the result if they are known now, else as they come. */
 enum status conv_tensors(const struct kernel_query *q, struct work *work, struct conv_op *op,
                          struct conv_images *images, struct error *why);
 
