@@ -3,8 +3,8 @@
 # The own CUDA kernels on all cases of their operators, on the host: tests/gpu/host/ runs them block
 # by block, fiber by fiber. No GPU and no CUDA toolkit is needed. In f32 without fused epilogues
 # races.sh does the same, and watches their accesses. An epilogue is one piece of code for all types
-# (engine/kernels/cuda/lib/epilogue.h): in 16 bits only products on tensor cores have it here, unless
-# LONG=1.
+# (engine/kernels/cuda/lib/epilogue.h): in f16 only what has no form in f32, on tensor cores, has it
+# here, unless LONG=1.
 # parts: f32 bf16 f16 rest
 . tests/lib/tap.sh
 
@@ -21,7 +21,7 @@ for floats in ${1:-f32 bf16 f16 rest}; do
     case $floats${LONG:+long} in
     rest*) continue ;;
     f32) some=--fused ;;
-    bf16 | f16) some=--plain ;;
+    f16) some=--plain ;;
     *) some= ;;
     esac
     run "$build/tests/ops/run" --providers cuda --device cuda --floats "$floats" $some
@@ -29,10 +29,12 @@ for floats in ${1:-f32 bf16 f16 rest}; do
     exits 0
     prints '^[1-9][0-9]{2,} passed, 0 failed'
     [ "$some" = --plain ] || continue
-    run "$build/tests/ops/run" --providers cuda --device cuda --floats "$floats" --fused --kernel cuda_matmul_tensor
-    cat "$output"
-    exits 0
-    prints '^[1-9][0-9]+ passed, 0 failed'
+    for kernel in cuda_matmul_tensor cuda_conv_few; do
+        run "$build/tests/ops/run" --providers cuda --device cuda --floats "$floats" --fused --kernel $kernel
+        cat "$output"
+        exits 0
+        prints '^[1-9][0-9]+ passed, 0 failed'
+    done
 done
 [ "${1:-rest}" = rest ] || finish
 for kernel in cuda_matmul_tensor cuda_attention_tensor; do
