@@ -21,15 +21,16 @@ int graph_uses(const struct graph *g, int value)
 bool graph_set_attr(struct graph *g, struct node *node, struct attr attr)
 {
     struct attr *attrs = arena_array(&g->arena, (size_t)node->attr_count + 1, sizeof(*attrs));
-    int k = 0;
     if (!attrs)
         return false;
-    for (; k < node->attr_count; k++)
+    int place = node->attr_count;
+    for (int k = 0; k < node->attr_count; k++) {
         attrs[k] = node->attrs[k];
-    for (k = 0; k < node->attr_count && strcmp(attrs[k].name, attr.name) != 0;)
-        k++;
-    attrs[k] = attr;
-    node->attr_count += k == node->attr_count;
+        if (strcmp(attrs[k].name, attr.name) == 0)
+            place = k;
+    }
+    attrs[place] = attr;
+    node->attr_count += place == node->attr_count;
     node->attrs = attrs;
     return true;
 }

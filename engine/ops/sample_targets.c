@@ -5,8 +5,8 @@
  * (0: any number) for each positive one; place 0 of class -1 fills the rest. Of too many those are
  * taken that draw the least lots, in this order: lots are a function of the attribute `seed`, of
  * the step, of the row's number, counted from the attribute `first` on, and of the place
- * (engine/ops/lib/sample.h). `batch` is how many rows one rank numbers; 0: N. Ren et
- * al., "Faster R-CNN", NIPS 2015, section 3.1.3. */
+ * (engine/ops/lib/sample.h). `batch` is how many rows one rank numbers; 0: N. Ren et al.,
+ * "Faster R-CNN", NIPS 2015, section 3.1.3. */
 #include "engine/ops/lib/sample.h"
 
 #include <stdlib.h>

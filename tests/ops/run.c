@@ -227,9 +227,9 @@ static enum status run_exe(struct suite *suite, const struct subject *s, struct 
     return STATUS_OK;
 }
 
-/* only NULL: all passes, and the first kernel that accepts each step; on a device, where that takes
- * long on a host, its second run is left to those of one kernel. may_refuse: that kernel has
- * refused the case in some setup, and the executable's may be one like it. */
+/* only NULL: all passes, and the first kernel that accepts each step; then a device, which is slow
+ * where a host plays it, runs once. may_refuse: that kernel has refused the case in some setup, and
+ * the executable's may be one like it. */
 static void test_exe(struct suite *suite, const struct subject *s, const char *only,
                      bool may_refuse)
 {

@@ -367,8 +367,9 @@ static __attribute__((noinline)) void add_to_patterns(const void *memory, size_t
                 a->when.block, a->when.thread);
 }
 
-/* A block that reads many values does the same again and again. */
-ALWAYS_INLINE bool is_watched_read(void)
+/* Counts a plain read of the running block. Whether it is watched: a block that reads many values
+ * does the same again and again. */
+ALWAYS_INLINE bool count_read(void)
 {
     if (w.block != w.now->block) {
         w.block = w.now->block;
@@ -383,7 +384,7 @@ ALWAYS_INLINE void watch_at(const void *memory, size_t bytes, enum watch_kind ki
     const struct space *s = w.running ? space_of(memory) : NULL;
     if (!s)
         return;
-    if (kind == WATCH_READ && !is_watched_read())
+    if (kind == WATCH_READ && !count_read())
         return;
     struct access a = {.when = *w.now,
                        .code = (uint32_t)((const char *)code - __ehdr_start),
