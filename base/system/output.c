@@ -123,16 +123,24 @@ static int create_part(const char *part)
     return -1;
 }
 
-/* Opens the first free name ".NAME.ridge-part", ".NAME.ridge-part1" ... beside the target. */
+/* ".NAME.ridge-part", ".NAME.ridge-part1" ... beside the target; false: too long. */
+static bool name_part(const char *target, int index, char *part)
+{
+    char number[12] = "";
+    int folder = folder_length(target);
+    if (index)
+        snprintf(number, sizeof(number), "%d", index);
+    return snprintf(part, PATH_MAX, "%.*s.%.*s.ridge-part%s", folder, target, NAME_KEPT,
+                    target + folder, number) < PATH_MAX;
+}
+
+/* Opens the first free name, and clears away what was left under those behind it. */
 static int open_part(const char *target, char *part)
 {
-    int fd = -1, folder = folder_length(target);
-    for (int k = 0; k < PARTS_MAX && fd < 0; k++) {
-        char number[12] = "";
-        if (k)
-            snprintf(number, sizeof(number), "%d", k);
-        if (snprintf(part, PATH_MAX, "%.*s.%.*s.ridge-part%s", folder, target, NAME_KEPT,
-                     target + folder, number) >= PATH_MAX) {
+    char left[PATH_MAX];
+    int fd = -1, k = 0;
+    for (; k < PARTS_MAX && fd < 0; k++) {
+        if (!name_part(target, k, part)) {
             errno = ENAMETOOLONG;
             return -1;
         }
@@ -142,6 +150,8 @@ static int open_part(const char *target, char *part)
         if (fd < 0 && clear_away(part))
             fd = create_part(part);
     }
+    for (; k < PARTS_MAX && fd >= 0 && name_part(target, k, left); k++)
+        clear_away(left);
     return fd;
 }
 
