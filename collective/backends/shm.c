@@ -36,6 +36,8 @@ enum {
     CAPACITY = 128 << 10, /* of a ring: a few of them lie in a cache of the second level */
     SPINS = 100,          /* a moment: the peer may be waiting for this very CPU */
     AWAKE = 300,          /* until then let others run, then sleep */
+    YIELD_NS = 200000,    /* or until then: where other programs want the CPU, one call may take
+                             milliseconds, and who sleeps is the first to come back */
     LOOK_EVERY = 64,      /* attempts between two looks at the clock */
     SHARED_LEAST = 1024,  /* bytes that are offered: shorter ones are sooner copied */
     OTHER_LEAST = 4 << 10,
@@ -77,7 +79,8 @@ struct group {
 struct link_state {
     size_t allocated;  /* of this rank's region */
     uint64_t since_ns; /* nothing has moved */
-    uint32_t bell;     /* as it was when sleeping was announced */
+    bool announced;    /* that this rank will sleep */
+    uint32_t bell;     /* as it was then */
     _Alignas(CHANNEL_LINE) unsigned char piece[PIECE];
 };
 
@@ -403,25 +406,33 @@ static enum status shm_wait(struct link *link, unsigned idle, const struct await
     uint32_t failed = atomic_load_explicit(&link->group->shared->failed, memory_order_acquire);
     if (failed)
         return FAIL(err, STATUS_FAILED, "%s", link->group->seats[failed - 1].failure);
-    if (idle % LOOK_EVERY == 0 || idle > AWAKE) {
+    if (idle == 0 && state->announced) { /* something has moved before it slept */
+        atomic_store(&seat->sleeping, 0);
+        state->announced = false;
+    }
+    bool yields = idle < AWAKE;
+    if (idle % LOOK_EVERY == 0 || idle > SPINS) {
         uint64_t now = clock_now_ns();
         atomic_store_explicit(&seat->alive_ns, now, memory_order_relaxed);
         if (idle == 0)
             state->since_ns = now;
         if (now - state->since_ns > link->group->options.deadline_ns)
             blame(link, awaited, now);
+        yields = yields && now - state->since_ns < YIELD_NS;
     }
     if (idle < SPINS) {
         relax();
-    } else if (idle < AWAKE || awaited->peer == NOBODY) {
+    } else if (yields || awaited->peer == NOBODY) {
         sched_yield();
-    } else if ((idle - AWAKE) % 2 == 0) { /* the caller looks once more before this rank sleeps */
+    } else if (!state->announced) { /* the caller looks once more before this rank sleeps */
         state->bell = atomic_load(&seat->bell);
         atomic_store(&seat->sleeping, 1);
         atomic_thread_fence(memory_order_seq_cst);
+        state->announced = true;
     } else {
         sleep_on_bell(link, seat);
         atomic_store(&seat->sleeping, 0);
+        state->announced = false;
     }
     return STATUS_OK;
 }
