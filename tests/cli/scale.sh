@@ -148,9 +148,10 @@ if [ "$1" = said ]; then
 fi
 
 # A rank that is killed or stopped: all end within the deadline, with its name, and nothing is left.
-# Ranks that train until they are ended leave the machine to the tests beside them.
+# Ranks that train until they are ended take no more than one CPU from the tests beside them.
+first_cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 break_rank() { # signal, what is said
-    nice -n 10 "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 3 --batch 16 --steps 10000000 --deadline 2 \
+    taskset -c $first_cpu "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 3 --batch 16 --steps 10000000 --deadline 2 \
         >"$output" 2>"$errors" </dev/null &
     pid=$!
     wait_for_children $pid 3
@@ -178,7 +179,7 @@ if [ "$1" = kills ]; then
     break_rank TERM 'rank 1 was killed by signal 15'
 
     # Ctrl-C reaches the whole process group; a shell has its background jobs ignore it.
-    setsid nice -n 10 env --default-signal=INT "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 2 --batch 16 --steps 10000000 \
+    setsid taskset -c $first_cpu env --default-signal=INT "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 2 --batch 16 --steps 10000000 \
         >"$output" 2>"$errors" </dev/null &
     pid=$!
     wait_for_children $pid 2
