@@ -31,8 +31,7 @@ void memory_advise(void *memory, size_t bytes)
         madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
-void memory_free(void *memory, size_t bytes)
+void memory_free(void *memory)
 {
-    (void)bytes;
     free(memory);
 }

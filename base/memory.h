@@ -8,7 +8,7 @@
 
 /* 64-byte aligned, in huge pages when large; free with memory_free. */
 void *memory_alloc(size_t bytes);
-void memory_free(void *memory, size_t bytes);
+void memory_free(void *memory);
 /* Asks for huge pages in memory that nothing has touched yet. */
 void memory_advise(void *memory, size_t bytes);
 

@@ -20,7 +20,6 @@ struct comm_plan {
     struct exchange exchange;
     struct own_plan *own; /* owned: of the backend's library, instead of the exchange */
     void *memory;         /* owned: the exchange's */
-    size_t memory_bytes;
     enum plan_state state;
     uint64_t started_ns, ended_ns;
     struct comm_plan *next; /* started after this one */
@@ -93,8 +92,8 @@ static enum status fill_plan(struct communicator *self, const struct comm_call *
                            operation_name(call->operation), dtype_name(call->dtype));
     if (self->options.bytes_alone)
         plan->exchange.combine = combine_nothing;
-    plan->memory_bytes = exchange_memory(&plan->exchange);
-    if (plan->memory_bytes && !(plan->memory = memory_alloc(plan->memory_bytes)))
+    size_t memory = exchange_memory(&plan->exchange);
+    if (memory && !(plan->memory = memory_alloc(memory)))
         return FAIL_NO_MEMORY(err);
     return STATUS_OK;
 }
@@ -107,7 +106,7 @@ static void release(struct comm *comm, struct comm_plan *plan)
     if (plan->own)
         self->link.backend->own->release(plan->own);
     if (plan->memory)
-        memory_free(plan->memory, plan->memory_bytes);
+        memory_free(plan->memory);
     arena_release(&plan->arena);
     free(plan);
 }

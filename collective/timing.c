@@ -287,8 +287,8 @@ static void rank_release(struct timed_rank *rank)
             rank->comm.release(&rank->comm, rank->agree_plan[how]);
     communicator_close(&rank->comm);
     if (rank->checked && !rank->shared) {
-        memory_free(rank->from, rank->bytes);
-        memory_free(rank->to, rank->bytes);
+        memory_free(rank->from);
+        memory_free(rank->to);
     }
     free(rank->agreed);
 }

@@ -81,10 +81,10 @@ static void trial_close(struct trial *t)
     const struct node *node = t->step->query.node;
     for (int k = 0; t->in && k < node->input_count; k++)
         if (t->in[k] && !t->step->query.fixed[k])
-            memory_free(t->in[k], t->exe->places[node->inputs[k]].bytes);
+            memory_free(t->in[k]);
     for (int k = 0; t->out && k < node->output_count; k++)
         if (t->out[k])
-            memory_free(t->out[k], t->exe->places[node->outputs[k]].bytes);
+            memory_free(t->out[k]);
     for (int k = 0; t->expected && k < node->output_count; k++)
         ref_release(&t->expected[k]);
     trial_device_close(t);
@@ -209,7 +209,7 @@ static void expect_from_reference(struct trial *t)
         trial_run_once(t, &kernel_reference, state, workspace, &why);
     if (workspace && why.code == STATUS_OK)
         judge(t, &kernel_reference, NULL);
-    memory_free(workspace, bytes);
+    memory_free(workspace);
     kernel_release(&kernel_reference, state);
 }
 
@@ -240,7 +240,7 @@ static enum status try_here(struct trial *t, struct entrant *e, struct turns *tu
     if (status == STATUS_OK && kernel != &kernel_reference)
         turns_enter(t, turns, e);
     else
-        memory_free(e->workspace, e->workspace_bytes);
+        memory_free(e->workspace);
     return status;
 }
 

@@ -173,7 +173,7 @@ static int drop_slow(struct turns *turns, int rounds)
 static void entrant_release(struct entrant *e)
 {
     kernel_release(e->candidate->kernel, e->state);
-    memory_free(e->workspace, e->workspace_bytes);
+    memory_free(e->workspace);
 }
 
 struct candidate *turns_play(struct trial *t, struct turns *turns, enum turns_stage stage)

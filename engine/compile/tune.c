@@ -172,7 +172,7 @@ static void fixed_end(struct exe *exe, struct step *step)
             continue;
         struct value *value = &exe->g->values[v];
         if (place->owned)
-            memory_free(place->memory, place->bytes);
+            memory_free(place->memory);
         if (value->data_owned)
             free((void *)(uintptr_t)value->data);
         value->data = value->data_owned ? NULL : value->data;
@@ -484,6 +484,6 @@ enum status tune_steps(struct exe *exe, struct error *err)
     tune_cache_save(&cache, exe->options.cache);
     tune_cache_release(&cache);
     if (trial.evict)
-        memory_free(trial.evict, TRIAL_EVICT_BYTES);
+        memory_free(trial.evict);
     return status;
 }

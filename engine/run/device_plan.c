@@ -114,7 +114,7 @@ static void release_host_copy(struct exe *exe, int v)
     struct place *place = &exe->places[v];
     struct value *value = &exe->g->values[v];
     if (place->owned)
-        memory_free(place->memory, place->bytes);
+        memory_free(place->memory);
     if (value->data_owned) {
         free((void *)(uintptr_t)value->data);
         value->data = NULL;

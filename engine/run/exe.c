@@ -122,9 +122,9 @@ void exe_free(struct exe *exe)
         kernel_release(exe->steps[s].kernel, exe->steps[s].state);
     for (int v = 0; exe->places && v < exe->g->value_count; v++)
         if (exe->places[v].owned)
-            memory_free(exe->places[v].memory, exe->places[v].bytes);
+            memory_free(exe->places[v].memory);
     exe_device_close(exe); /* takes the arena with it: it is pinned there */
-    memory_free(exe->memory, exe->sizes.arena_bytes);
+    memory_free(exe->memory);
     if (exe->owns_pool)
         pool_free(exe->pool);
     graph_free(exe->g);

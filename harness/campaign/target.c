@@ -188,7 +188,7 @@ void target_rest(struct target *t)
 {
     if (t->exe)
         pool_stop(exe_pool(t->exe));
-    memory_free(t->evict, t->evict_bytes);
+    memory_free(t->evict);
     t->evict = NULL;
 }
 
@@ -202,7 +202,7 @@ enum status target_wake(struct target *t, const struct point *point, struct erro
 void target_close(struct target *target)
 {
     real_time_close(&target->real);
-    memory_free(target->evict, target->evict_bytes);
+    memory_free(target->evict);
     free(target->null_script);
     exe_free(target->exe);
     graph_free(target->graph);

@@ -94,7 +94,7 @@ static enum status stage_room(struct transfer *t, const struct message *message,
     size_t bytes = smaller(mpi_piece_bytes, message->bytes) * PIECES_MAX;
     if (message->into || t->stage_bytes >= bytes)
         return STATUS_OK;
-    memory_free(t->stage, t->stage_bytes);
+    memory_free(t->stage);
     t->stage = memory_alloc(bytes);
     t->stage_bytes = t->stage ? bytes : 0;
     return t->stage ? STATUS_OK : FAIL_NO_MEMORY(err);
@@ -173,5 +173,5 @@ enum status mpi_receive(struct link *link, struct message *message, size_t limit
 void mpi_transfers_release(struct link_state *state)
 {
     for (int lane = 0; lane < LANES_MAX; lane++)
-        memory_free(state->receiving[lane].stage, state->receiving[lane].stage_bytes);
+        memory_free(state->receiving[lane].stage);
 }

@@ -5,9 +5,9 @@
  * (engine/kernels/lib/depthwise.h). Padding reads a row of zeros. Mostly bound by memory: what
  * counts is that each input row comes from the second cache kernel_y - 1 times. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/conv_shape.h"
 #include "engine/kernels/lib/depthwise.h"
@@ -79,9 +79,9 @@ static void describe(const struct kernel_state *s, char *text, size_t size)
 
 static void release(struct kernel_state *state)
 {
-    free(state->weights);
-    free(state->bias);
-    free(state->zeros);
+    memory_free(state->weights);
+    memory_free(state->bias);
+    memory_free(state->zeros);
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
@@ -90,9 +90,9 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *st
     const struct conv_shape *s = &state->shape;
     int64_t taps = window_taps(&s->window), depth = s->group_in;
     size_t row_bytes = (size_t)state->weights_row * sizeof(float);
-    state->weights = gemm_alloc(row_bytes * (size_t)(taps * depth));
-    state->bias = gemm_alloc(row_bytes);
-    state->zeros = gemm_alloc(row_bytes);
+    state->weights = memory_alloc(row_bytes * (size_t)(taps * depth));
+    state->bias = memory_alloc(row_bytes);
+    state->zeros = memory_alloc(row_bytes);
     if (!state->weights || !state->bias || !state->zeros)
         return FAIL_NO_MEMORY(err);
     memset(state->weights, 0, row_bytes * (size_t)(taps * depth));

@@ -7,9 +7,9 @@
  * spatial dimensions. Groups are batches of products; groups of few channels are merged until their
  * results fill a vector, with zeros in the packed weights where two groups do not meet. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/conv_shape.h"
 
@@ -159,9 +159,9 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *st
     size_t bias_bytes =
         (size_t)(state->shape.out_channels + gemm_bias_floats(&state->plan)) * sizeof(float);
     size_t zero_bytes = (size_t)(state->shape.channels + VL) * sizeof(float);
-    state->packed = weights ? gemm_alloc(weights) : NULL;
-    state->bias = gemm_alloc(bias_bytes);
-    state->zeros = gemm_alloc(zero_bytes);
+    state->packed = weights ? memory_alloc(weights) : NULL;
+    state->bias = memory_alloc(bias_bytes);
+    state->zeros = memory_alloc(zero_bytes);
     if ((weights && !state->packed) || !state->bias || !state->zeros)
         return FAIL_NO_MEMORY(err);
     memset(state->zeros, 0, zero_bytes);
@@ -309,9 +309,9 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static void release(struct kernel_state *state)
 {
-    free(state->packed);
-    free(state->bias);
-    free(state->zeros);
+    memory_free(state->packed);
+    memory_free(state->bias);
+    memory_free(state->zeros);
 }
 
 REGISTER_KERNEL(conv_igemm) = {

@@ -6,9 +6,9 @@
  * lines is first copied to the thread's scratch with the horizontal padding as zeros; the same copy
  * turns planes (NCHW) into channels last. A band is read from the second cache by all its taps. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/conv_shape.h"
 #include "engine/kernels/lib/workspace.h"
@@ -231,8 +231,8 @@ static float *panels(const struct kernel_state *s, const struct kernel_args *arg
 
 static void release(struct kernel_state *state)
 {
-    free(state->packed);
-    free(state->bias);
+    memory_free(state->packed);
+    memory_free(state->bias);
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
@@ -240,8 +240,8 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *st
 {
     size_t weights = state->changing ? 0 : weight_bytes(state);
     size_t bias = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
-    state->packed = weights ? gemm_alloc(weights) : NULL;
-    state->bias = gemm_alloc(bias);
+    state->packed = weights ? memory_alloc(weights) : NULL;
+    state->bias = memory_alloc(bias);
     if ((weights && !state->packed) || !state->bias)
         return FAIL_NO_MEMORY(err);
     memset(state->bias, 0, bias);

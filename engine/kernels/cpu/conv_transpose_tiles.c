@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/gemm.h"
@@ -98,8 +99,8 @@ static size_t workspace(const struct kernel_state *s)
 
 static void release(struct kernel_state *state)
 {
-    free(state->packed);
-    free(state->bias);
+    memory_free(state->packed);
+    memory_free(state->bias);
 }
 
 /* Weights [K, C, kh, kw] -> [K, kw C] of kernel row i, packed. */
@@ -126,8 +127,8 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
 {
     size_t weight_bytes = (size_t)(s->packed_floats * s->kernel_h) * sizeof(float);
     size_t bias_bytes = has_bias(q) ? (size_t)gemm_bias_floats(&s->plan) * sizeof(float) : 0;
-    s->packed = gemm_alloc(weight_bytes);
-    s->bias = bias_bytes ? gemm_alloc(bias_bytes) : NULL;
+    s->packed = memory_alloc(weight_bytes);
+    s->bias = bias_bytes ? memory_alloc(bias_bytes) : NULL;
     bool fine = s->packed && (s->bias || !bias_bytes);
     for (int64_t i = 0; fine && i < s->kernel_h; i++)
         fine = pack_row(q, s, i);

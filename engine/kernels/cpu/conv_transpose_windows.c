@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
@@ -217,9 +218,9 @@ static float *packed_weights(const struct kernel_state *s, const struct kernel_a
 
 static void release(struct kernel_state *s)
 {
-    free(s->packed);
-    free(s->bias);
-    free(s->zeros);
+    memory_free(s->packed);
+    memory_free(s->bias);
+    memory_free(s->zeros);
     free(s->tap_at);
 }
 
@@ -247,9 +248,9 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     size_t weights = s->changing ? 0 : weight_bytes(s);
     size_t bias = s->has_bias ? (size_t)(s->w.group * s->bias_row) * sizeof(float) : 0;
     size_t zeros = (size_t)(s->group_in + VL) * sizeof(float);
-    s->packed = weights ? gemm_alloc(weights) : NULL;
-    s->bias = bias ? gemm_alloc(bias) : NULL;
-    s->zeros = gemm_alloc(zeros);
+    s->packed = weights ? memory_alloc(weights) : NULL;
+    s->bias = bias ? memory_alloc(bias) : NULL;
+    s->zeros = memory_alloc(zeros);
     s->tap_at = calloc((size_t)s->taps, sizeof(*s->tap_at));
     if ((weights && !s->packed) || (bias && !s->bias) || !s->zeros || !s->tap_at)
         return FAIL_NO_MEMORY(err);

@@ -10,9 +10,9 @@
  * a larger block together, so that the weights are read once per block. The first wins where there
  * are many tiles and few channels, the second at 14x14x256 and beyond, or with many threads. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/conv_shape.h"
 #include "engine/kernels/lib/simd_square.h"
@@ -162,9 +162,9 @@ static float *panels(const struct kernel_state *s, const struct kernel_args *arg
 
 static void release(struct kernel_state *state)
 {
-    free(state->packed);
-    free(state->bias);
-    free(state->zeros);
+    memory_free(state->packed);
+    memory_free(state->bias);
+    memory_free(state->zeros);
 }
 
 struct packing {
@@ -224,9 +224,9 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *st
     size_t weights = state->changing ? 0 : weight_bytes(state);
     size_t bias_bytes = (size_t)winograd_row(state->shape.out_channels) * sizeof(float);
     size_t zero_bytes = (size_t)winograd_row(state->shape.channels) * sizeof(float);
-    state->packed = weights ? gemm_alloc(weights) : NULL;
-    state->bias = gemm_alloc(bias_bytes);
-    state->zeros = gemm_alloc(zero_bytes);
+    state->packed = weights ? memory_alloc(weights) : NULL;
+    state->bias = memory_alloc(bias_bytes);
+    state->zeros = memory_alloc(zero_bytes);
     if ((weights && !state->packed) || !state->bias || !state->zeros)
         return FAIL_NO_MEMORY(err);
     memset(state->zeros, 0, zero_bytes);

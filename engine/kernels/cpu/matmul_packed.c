@@ -6,9 +6,9 @@
  * and turned on the way where it is transposed (engine/kernels/lib/gemm.h). Gemm's alpha and beta
  * go into the panels and the bias. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "engine/kernels/lib/gemm.h"
 #include "engine/kernels/lib/matmul_product.h"
 
@@ -67,8 +67,8 @@ static float *panels(const struct kernel_state *s, const struct kernel_args *arg
 
 static void release(struct kernel_state *state)
 {
-    free(state->packed);
-    free(state->bias);
+    memory_free(state->packed);
+    memory_free(state->bias);
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
@@ -76,13 +76,13 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *st
 {
     size_t weights = state->changing ? 0 : weight_bytes(state);
     size_t bias = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
-    state->packed = weights ? gemm_alloc(weights) : NULL;
-    state->bias = gemm_alloc(bias);
+    state->packed = weights ? memory_alloc(weights) : NULL;
+    state->bias = memory_alloc(bias);
     if ((weights && !state->packed) || !state->bias)
         return FAIL_NO_MEMORY(err);
     memset(state->bias, 0, bias);
     if (!gemm_post_take_bias(q, &state->post, state->bias, state->product.shape.n)) {
-        free(state->bias);
+        memory_free(state->bias);
         state->bias = NULL;
         bias = 0;
     }

@@ -158,8 +158,4 @@ void gemm_run(const struct gemm_plan *plan, const struct gemm_call *call, struct
 #define gemm_rows_collide SIMD_FN(gemm_rows_collide)
 bool gemm_rows_collide(int64_t row_floats, int rows);
 
-/* Memory for packed weights: aligned to a cache line, in huge pages when large. */
-#define gemm_alloc SIMD_FN(gemm_alloc)
-void *gemm_alloc(size_t bytes);
-
 #endif

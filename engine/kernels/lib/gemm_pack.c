@@ -1,27 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
-#include <stdlib.h>
-#include <sys/mman.h>
-
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/gemm.h"
 #include "engine/kernels/lib/simd_square.h"
-
-enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
-
-/* The end of a large block stays in small pages: whole huge ones would waste a megabyte each. */
-void *gemm_alloc(size_t bytes)
-{
-    void *memory;
-    size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGN_TENSOR;
-    size_t unit = bytes >= HUGE_PAGE ? SMALL_PAGE : ALIGN_TENSOR;
-    size_t size = (bytes / unit + 1) * unit;
-    if (posix_memalign(&memory, align, size) != 0)
-        return NULL;
-    if (bytes >= HUGE_PAGE)
-        madvise(memory, size, MADV_HUGEPAGE); /* only advice */
-    return memory;
-}
 
 /* Panels are full width but for the last, which has as many vectors as it needs. */
 int64_t gemm_panel_vectors(const struct gemm_plan *plan, int64_t panel)

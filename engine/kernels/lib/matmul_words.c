@@ -2,9 +2,9 @@
 #include "engine/kernels/lib/matmul_words.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/copy_block.h"
 #include "engine/kernels/lib/workspace.h"
@@ -206,8 +206,8 @@ enum status words_prepare(const struct kernel_query *q, struct kernel_state *s,
     int64_t matrices = s->shared ? 1 : s->words.shape.batch;
     size_t packed = (size_t)(matrices * s->packed_floats) * WORD;
     size_t sums = s->is_bytes ? (size_t)(matrices * s->columns) * WORD : 0;
-    s->packed = gemm_alloc(packed);
-    s->sums = gemm_alloc(sums);
+    s->packed = memory_alloc(packed);
+    s->sums = memory_alloc(sums);
     if (!s->packed || !s->sums)
         return FAIL_NO_MEMORY(err);
     for (int64_t k = 0; k < matrices; k++)
@@ -218,8 +218,8 @@ enum status words_prepare(const struct kernel_query *q, struct kernel_state *s,
 
 void words_release(struct kernel_state *state)
 {
-    free(state->packed);
-    free(state->sums);
+    memory_free(state->packed);
+    memory_free(state->sums);
 }
 
 /* ---- what zero points bring about ---- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/rnn_run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/simd_square.h"
 #include "engine/kernels/lib/workspace.h"
@@ -204,7 +204,7 @@ size_t rnn_workspace(const struct kernel_state *state)
 
 void rnn_release(struct kernel_state *state)
 {
-    free(state->packed);
+    memory_free(state->packed);
 }
 
 enum status rnn_prepare(const struct kernel_query *q, struct kernel_state *state,
@@ -214,7 +214,7 @@ enum status rnn_prepare(const struct kernel_query *q, struct kernel_state *state
     if (state->changing)
         return STATUS_OK;
     *packed_bytes = weight_bytes(state);
-    state->packed = gemm_alloc(*packed_bytes);
+    state->packed = memory_alloc(*packed_bytes);
     return state->packed ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/step_product.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 struct step_product step_product_plan(int64_t rows, int64_t n, int64_t k, int threads)
 {
@@ -14,8 +15,8 @@ bool step_product_alloc(struct step_product *p, bool biased, size_t *bytes)
 {
     size_t panels = (size_t)gemm_packed_floats(&p->plan) * sizeof(float);
     size_t bias = (size_t)gemm_bias_floats(&p->plan) * sizeof(float);
-    p->packed = gemm_alloc(panels);
-    p->bias = biased ? gemm_alloc(bias) : NULL;
+    p->packed = memory_alloc(panels);
+    p->bias = biased ? memory_alloc(bias) : NULL;
     if (p->bias)
         memset(p->bias, 0, bias);
     *bytes += panels + (biased ? bias : 0);
@@ -52,6 +53,6 @@ void step_product_run(const struct step_product *p, const struct step_rows *rows
 
 void step_product_release(struct step_product *p)
 {
-    free(p->packed);
-    free(p->bias);
+    memory_free(p->packed);
+    memory_free(p->bias);
 }

@@ -47,7 +47,7 @@ static enum status alloc(const struct device *device, size_t bytes, void **memor
 static void free_memory(const struct device *device, void *memory)
 {
     (void)device;
-    memory_free(memory, 0);
+    memory_free(memory);
 }
 
 static enum status stream_new(const struct device *device, void **stream, struct error *err)
