@@ -223,23 +223,27 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     return STATUS_OK;
 }
 
+template <bool average>
+static void launch_windows(const struct kernel_state *state, struct pool_window *p,
+                           const struct kernel_args *args)
+{
+    if (state->width == 1)
+        LAUNCH_FLOATS(state->type, (pool_each<average, element, 1>), state->grid, cuda_size(BLOCK),
+                      0, p, args);
+    else
+        LAUNCH_FLOATS(state->type, (pool_each<average, element, GROUP(element)>), state->grid,
+                      cuda_size(BLOCK), 0, p, args);
+}
+
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct pool_window p = state->p;
     p.x = args->in[0];
     p.y = args->out[0];
-    if (p.average && state->width == 1)
-        LAUNCH_FLOATS(state->type, (pool_each<true, element, 1>), state->grid, cuda_size(BLOCK), 0,
-                      &p, args);
-    else if (p.average)
-        LAUNCH_FLOATS(state->type, (pool_each<true, element, GROUP(element)>), state->grid,
-                      cuda_size(BLOCK), 0, &p, args);
-    else if (state->width == 1)
-        LAUNCH_FLOATS(state->type, (pool_each<false, element, 1>), state->grid, cuda_size(BLOCK), 0,
-                      &p, args);
+    if (p.average)
+        launch_windows<true>(state, &p, args);
     else
-        LAUNCH_FLOATS(state->type, (pool_each<false, element, GROUP(element)>), state->grid,
-                      cuda_size(BLOCK), 0, &p, args);
+        launch_windows<false>(state, &p, args);
 }
 
 static const char *const ops[] = {"MaxPool", "AveragePool", NULL};
