@@ -41,7 +41,7 @@ static int side_levels(const struct compare_side_values *side,
                        const struct compare_past_values *past, int level, double *out)
 {
     int used = 0;
-    for (int k = 0; past && k < past->count && used < COMPARE_VISITS_MAX; k++)
+    for (int k = 0; k < past->count && used < COMPARE_VISITS_MAX; k++)
         if (past->program[k] == COMPARE_BASE_PROGRAM && !isnan(past->processes[k].slow[level]))
             out[used++] = past->processes[k].slow[level];
     for (int k = 0; k < side->runs && used < COMPARE_VISITS_MAX; k++)
@@ -53,10 +53,11 @@ static int side_levels(const struct compare_side_values *side,
 
 void compare_level_shifts(const struct compare_known *known, double shift[COMPARE_LEVELS])
 {
+    static const struct compare_past_values no_past = {0};
     double base[COMPARE_VISITS_MAX], head[COMPARE_VISITS_MAX];
     for (int level = 0; level < COMPARE_LEVELS; level++) {
         int nb = side_levels(&known->base, &known->past, level, base);
-        int nh = side_levels(&known->head, NULL, level, head);
+        int nh = side_levels(&known->head, &no_past, level, head);
         shift[level] =
             known->pairs.count ? pair_shift(known, level) : shift_estimate(base, nb, head, nh);
     }

@@ -208,7 +208,7 @@ static bool read_level(struct reader *r, void *context)
 {
     struct loading *l = context;
     int64_t round = read_integer(r, 0);
-    for (int k = 0; k < l->record->visit_count; k++) {
+    for (int k = 0; l->visits && k < l->record->visit_count; k++) {
         struct visit_record *visit = &l->visits[k];
         if (visit->round != round || visit->level_count == LEVELS_MAX)
             continue;

@@ -168,7 +168,8 @@ static enum status build(char *spec, int64_t batch, enum precision precision, en
     enum status status = graph_check(g, err);
     if (status != STATUS_OK) {
         graph_free(g);
-        return error_context(err, "workload %s", w->name);
+        error_context(err, "workload %s", w->name);
+        return status;
     }
     *out = g;
     return STATUS_OK;

@@ -88,7 +88,7 @@ static void load_row(const struct ref_tensor *t, int64_t k, int64_t count, const
 {
 #define LOAD(name, type, from, field, to)                                                          \
     case DTYPE_##name:                                                                             \
-        for (int64_t j = 0; j < count; j++) {                                                      \
+        for (int64_t j = 0; t->field && j < count; j++) {                                          \
             type m = ((const type *)data)[at + j * stride];                                        \
             t->field[k + j] = from;                                                                \
         }                                                                                          \

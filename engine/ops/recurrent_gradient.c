@@ -191,17 +191,21 @@ static void back_moment(const struct walk *w, int64_t b, int64_t step, int64_t t
     int64_t at = time * r->batch + b, n = r->hidden;
     const double *dy = input(w, RECURRENCE_DY), *u = input(w, RECURRENCE_U);
     const double *h = input(w, RECURRENCE_H), *attention = input(w, RECURRENCE_ATTENTION);
-    const double *first = input(w, RECURRENCE_C);
+    const double *first = input(w, RECURRENCE_C), *a = input(w, RECURRENCE_A);
+    double *da = output(w, RECURRENCE_OF_A);
     double *du = output(w, RECURRENCE_OF_U), *dattention = output(w, RECURRENCE_OF_ATTENTION);
     const double *now = w->memory + (step * r->batch + b) * n;
-    struct moment m = {.a = input(w, RECURRENCE_A) + at * r->width,
+    bool resets = cell_resets(r->cell);
+    if (!a || !da || (resets && (!u || !h)))
+        return; /* infer has asked for them */
+    struct moment m = {.a = a + at * r->width,
                        .u = u ? u + at * r->width : NULL,
                        .h = h ? h + at * n : NULL,
                        .before = step    ? now - r->batch * n
                                  : first ? first + b * n
                                          : NULL,
                        .now = now,
-                       .da = output(w, RECURRENCE_OF_A) + at * r->width,
+                       .da = da + at * r->width,
                        .du = du ? du + at * r->width : w->spare,
                        .dh = w->dh + b * n,
                        .dc = w->dc + b * n,
@@ -213,7 +217,7 @@ static void back_moment(const struct walk *w, int64_t b, int64_t step, int64_t t
         back_rnn(w, &m);
     else if (r->cell == CELL_LSTM)
         back_lstm(w, &m);
-    else
+    else if (resets)
         back_gru(w, &m);
     if (dattention)
         dattention[at] = m.dattention;

@@ -186,8 +186,8 @@ static int put_together(struct tables *t, const struct lookup *l, int part)
 static enum status rewrite_lookups(struct tables *t, struct error *err)
 {
     struct graph *g = t->g;
-    int *parts = calloc((size_t)t->count, sizeof(*parts));
-    int64_t *sizes = calloc((size_t)t->count, sizeof(*sizes));
+    int *parts = calloc((size_t)t->count + 1, sizeof(*parts));
+    int64_t *sizes = calloc((size_t)t->count + 1, sizeof(*sizes));
     for (int k = 0; parts && sizes && k < t->count; k++)
         look_up(t, k);
     if (parts && sizes)

@@ -71,7 +71,7 @@ static enum status bench_cases(const struct bench *bench, struct bench_part *par
     }
     if (bench->log_gp)
         TRY(add_trips(bench, part, err));
-    part->results = calloc((size_t)part->count, sizeof(*part->results));
+    part->results = calloc((size_t)part->count + 1, sizeof(*part->results));
     return part->results ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 

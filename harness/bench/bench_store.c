@@ -290,6 +290,8 @@ static enum status make_record(const void *context, int index, struct arena *are
                                struct record *record, struct error *err)
 {
     struct case_at at = case_at(context, index);
+    if (!at.t)
+        return FAIL(err, STATUS_FAILED, "there is no case %d", index);
     const struct bench *b = at.s->bench;
     char *started = arena_alloc(arena, UTC_TEXT);
     const char *reason = unfit(&at);

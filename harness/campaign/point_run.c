@@ -367,25 +367,25 @@ static void find_peak(const struct work *w, const struct point_record *stored,
         peak_of(stored, w->job->ceilings, &facts->peak_clock_hz, &facts->peak_reason);
 }
 
-static enum status make_record(struct work *w, struct point_facts *facts, struct error *err)
+static enum status make_record(struct work *w, struct point_facts facts, struct error *err)
 {
     struct point_state *state = w->state;
     struct point_record stored = record_point(w->job->point);
     const struct visits_taken *taken = w->job->taken;
     struct measurement joined;
     struct record record;
-    facts->visits = taken ? taken->visits : state->visits;
-    facts->visit_count = taken ? taken->count : state->visit_count;
+    facts.visits = taken ? taken->visits : state->visits;
+    facts.visit_count = taken ? taken->count : state->visit_count;
     if (w->measured && taken) {
         joined = *taken->whole;
-        facts->round_spread = taken->spread;
+        facts.round_spread = taken->spread;
     } else if (w->measured) {
-        TRY(join(w, &joined, &facts->round_spread, err));
+        TRY(join(w, &joined, &facts.round_spread, err));
     }
-    facts->measurement = w->measured ? &joined : NULL;
-    find_peak(w, &stored, facts);
-    TRY(state->has_record ? record_again(facts, &state->record, w->arena, &record, err)
-                          : record_make(facts, w->arena, &record, err));
+    facts.measurement = w->measured ? &joined : NULL;
+    find_peak(w, &stored, &facts);
+    TRY(state->has_record ? record_again(&facts, &state->record, w->arena, &record, err)
+                          : record_make(&facts, w->arena, &record, err));
     state->record = record;
     state->has_record = true;
     return STATUS_OK;
@@ -415,7 +415,7 @@ static enum status keep(struct work *w, const char *started, uint64_t begin,
         facts.wall_s += state->record.wall_s;
     if ((w->measured && !w->job->taken) || state->has_record)
         TRY(keep_visit(w, started, failure, err));
-    return make_record(w, &facts, err);
+    return make_record(w, facts, err);
 }
 
 enum status point_visit(const struct point_job *job, struct point_state *state, struct error *err)
@@ -472,7 +472,7 @@ enum status point_settle(const struct point_job *job, struct point_state *state,
     w.measurement.overhead_s = record_value(&state->record, "overhead_s");
     w.measurement.set_apart = (struct pauses){.count = 0};
     TRY(precision_from_name(job->point->precision, &w.precision, err));
-    TRY(make_record(&w, &facts, err));
+    TRY(make_record(&w, facts, err));
     *changed = visits_apart(state->visits, state->visit_count) != before;
     return STATUS_OK;
 }

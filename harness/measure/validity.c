@@ -115,7 +115,8 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
     size_t size = sizeof(m->reason);
     char by[120];
     m->steal_share = steal_share(m, s);
-    bool disturbed = judge_waiting(m, s);
+    bool disturbed = judge_waiting(m, s); /* by programs of this machine, or by other machines: */
+    bool stolen = m->steal_share > steal_limit && (!disturbed || m->steal_share > m->wait_share);
     if (m->reason[0])
         ; /* the scenario has found a reason already */
     else if (m->interrupted)
@@ -129,9 +130,7 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
                  (double)s->heat_ns * 1e-9, wall_s);
     else if (is_slowed(s, by, sizeof(by)))
         snprintf(m->reason, size, "throttled: the GPU's clock was held down: %s", by);
-    else if (disturbed && !(m->steal_share > m->wait_share))
-        snprintf(m->reason, size, "%s", m->wait_note);
-    else if (m->steal_share > steal_limit)
+    else if (stolen)
         snprintf(m->reason, size, "disturbed: %.1f %% of the CPU time was taken by other machines",
                  100 * m->steal_share);
     else if (disturbed)

@@ -224,10 +224,11 @@ static enum status run_step(struct step *s, struct verification *out, struct err
 
 static void release(struct step *s)
 {
+    int outputs = s->compared ? s->compared->output_count : 0;
     release_all(s->inputs, s->compared ? s->compared->input_count : 0);
-    release_all(s->expected, s->compared ? s->compared->output_count : 0);
-    release_all(s->other, s->compared ? s->compared->output_count : 0);
-    for (int k = 0; s->got && k < s->compared->output_count; k++)
+    release_all(s->expected, outputs);
+    release_all(s->other, outputs);
+    for (int k = 0; s->got && k < outputs; k++)
         free(s->got[k]);
     free(s->got);
     free(s->inputs);

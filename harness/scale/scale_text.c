@@ -75,7 +75,8 @@ static void read_unit(const char *line, struct scale_result *r)
                " %" SCNu64 " %" SCNu64,
                &rank, &index, u.operation, u.algorithm, &u.bytes, &u.messages, &u.bytes_sent,
                &u.ready_ns, &u.started_ns, &u.ended_ns, &u.waited_ns) == 11 &&
-        rank >= 0 && rank < r->detailed && index >= 0 && index < r->unit_count)
+        rank >= 0 && rank < r->detailed && index >= 0 && index < r->unit_count &&
+        r->by_rank[rank].units)
         r->by_rank[rank].units[index] = u;
 }
 

@@ -22,8 +22,6 @@
 #include "base/system/last_words.h"
 #include "harness/watch/interrupt.h"
 
-extern char **environ;
-
 /* After an interrupt: who gives samples is ended at once; another command has ranks to end, whose
  * memory it then removes (Open MPI's mpirun takes a second). */
 enum { STOP_LIMIT_MS = 5000, STOP_SAMPLES_MS = 200, STOP_COMMAND_MS = 4000, STOP_STEP_MS = 2 };

@@ -92,7 +92,9 @@ static void set_known(const struct profiler_model *model, struct gpu_counting_se
 static enum status start(const struct profiler_model *model, enum cupti_use use,
                          struct cupti_session *s, struct error *err)
 {
+    static const struct profiler_model nothing = {0};
     struct gpu_counting_setup setup = {.use = use};
+    model = model ? model : &nothing;
     if (!s->cupti)
         TRY(cupti_session_attach(model, use, s, err));
     TRY(group_read_all(&s->arena, &setup.groups, &setup.group_count, err));

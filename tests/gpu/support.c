@@ -464,7 +464,7 @@ static enum status run(struct survey *survey, struct error *err)
     }
     if (survey->asked_count == 0)
         return FAIL(err, STATUS_FAILED, "no chip \"%s\"", survey->settings.chip);
-    survey->signatures = calloc(SIGNATURES_MAX, sizeof(*survey->signatures));
+    survey->signatures = arena_array(&survey->arena, SIGNATURES_MAX, sizeof(*survey->signatures));
     if (!survey->signatures)
         return FAIL_NO_MEMORY(err);
     TRY(survey->settings.cases ? survey_cases(survey, err) : survey_workloads(survey, err));
@@ -487,7 +487,6 @@ int main(int argc, char **argv)
     }
     if (status == STATUS_OK)
         status = run(&survey, &err);
-    free(survey.signatures);
     arena_release(&survey.arena);
     if (status != STATUS_OK) {
         fprintf(stderr, "%s: %s\n", argv[0], err.message);

@@ -449,11 +449,11 @@ TEST(offline_joins_executions)
 {
     struct script s = {.ns = constant, .clock_hz = NAN, .joins = true};
     struct protocol p = usual();
-    struct measurement m = measure(&s, &p);
+    measure(&s, &p);
     assert_true(s.joined_s == 0 && s.many == 0); /* single_stream */
     p.scenario = SCENARIO_OFFLINE;
     s = (struct script){.ns = constant, .clock_hz = NAN, .joins = true};
-    m = measure(&s, &p);
+    struct measurement m = measure(&s, &p);
     assert_close(s.joined_s, 1e-3, 1e-12);
     assert_int_equal(s.many, 15 * 100);
     assert_int_equal(s.runs, 3 + 15 * 100);

@@ -158,7 +158,8 @@ TEST(reduced_gradients_are_the_sum_of_the_ranks_own)
         for (int rank = 0; rank < RANKS; rank++) {
             sum += (double)part_of(&many, rank, 0)[e];
             apart += part_of(&many, rank, 0)[e] != part_of(&many, 0, 0)[e];
-            if (memcmp(&part_of(&many, rank, 1)[e], &part_of(&many, 0, 1)[e], sizeof(float)) != 0)
+            const void *own = &part_of(&many, rank, 1)[e], *first = &part_of(&many, 0, 1)[e];
+            if (memcmp(own, first, sizeof(float)) != 0)
                 fail_msg("ranks 0 and %d differ in element %lld", rank, (long long)e);
         }
         double error = (double)part_of(&many, 0, 1)[e] - sum;

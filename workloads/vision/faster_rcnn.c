@@ -237,7 +237,7 @@ static struct heads second_stage(struct graph *g, const struct net *net, int roi
 static int detect(struct graph *g, const struct net *net, bool trained)
 {
     static const float deviation[4] = {0.1f, 0.1f, 0.2f, 0.2f};
-    int rois[IMAGES_MAX], parts[IMAGES_MAX], rows[IMAGES_MAX];
+    int rois[IMAGES_MAX] = {0}, parts[IMAGES_MAX], rows[IMAGES_MAX];
     for (int k = 0; k < net->images; k++) {
         rois[k] = proposal(g, &net->rpn, net->base, k, &net->size);
         parts[k] = numbered(g, rois[k], k);

@@ -337,8 +337,8 @@ static int mask_loss(struct graph *g, int logits, int classes, int targets)
 static int second_loss(struct graph *g, const struct net *net, const struct region_truth *truth,
                        int masks)
 {
-    int boxes[IMAGES_MAX], classes[IMAGES_MAX], offsets[IMAGES_MAX], targets[IMAGES_MAX];
-    int shown[IMAGES_MAX], shown_classes[IMAGES_MAX], images = (int)net->images;
+    int boxes[IMAGES_MAX] = {0}, classes[IMAGES_MAX], offsets[IMAGES_MAX], targets[IMAGES_MAX];
+    int shown[IMAGES_MAX] = {0}, shown_classes[IMAGES_MAX], images = (int)net->images;
     int64_t all = dim_of(g, net->rpn.anchors, 0);
     int64_t keep = all < LEARNT_PROPOSALS ? all : LEARNT_PROPOSALS;
     for (int k = 0; k < images; k++) {

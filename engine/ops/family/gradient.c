@@ -65,7 +65,7 @@ enum status gradient_of_function(const struct gradient_call *c, struct error *er
 enum status gradient_kept(const struct gradient_call *c, int *dy, struct error *err)
 {
     struct gradient_inputs inputs;
-    int64_t axes[RANK_MAX];
+    int64_t axes[RANK_MAX] = {0};
     int count = 0, list = gradient_in(c, 1);
     bool reduced[RANK_MAX], any = false;
     struct shape kept = gradient_shape(c->g, gradient_in(c, 0)), size = gradient_shape(c->g, list);
@@ -269,7 +269,7 @@ int make_sum(struct graph *g, int x, int count, const int64_t *axes, bool keep)
 
 int make_sum_of_lines(struct graph *g, int x, int first_axis, int end_axis)
 {
-    int64_t axes[RANK_MAX];
+    int64_t axes[RANK_MAX] = {0};
     for (int k = first_axis; k < end_axis; k++)
         axes[k - first_axis] = k;
     return make_sum(g, x, end_axis - first_axis, axes, true);
@@ -278,7 +278,7 @@ int make_sum_of_lines(struct graph *g, int x, int first_axis, int end_axis)
 int make_sum_to(struct graph *g, int x, int like)
 {
     struct shape from = gradient_shape(g, x), to = gradient_shape(g, like);
-    int64_t axes[RANK_MAX];
+    int64_t axes[RANK_MAX] = {0};
     int count = 0, more = from.rank - to.rank;
     for (int k = 0; k < from.rank; k++)
         if (k < more || (to.dim[k - more] == 1 && from.dim[k] != 1))

@@ -57,12 +57,12 @@ void norm_gradient(struct graph *g, const struct row_norm *n, int dy, int gradie
         gradient[NORM_BIAS] = make_sum_to(g, dy, n->bias);
 }
 
-/* A vector of channels or groups as the image, cut into groups, is broadcast with. */
+/* A vector of channels or groups as the image, cut into groups of so many channels, is broadcast
+ * with. */
 static int per_group(struct graph *g, int vector, int64_t groups, int64_t channels)
 {
     int64_t count = gradient_shape(g, vector).dim[0];
-    struct shape shape =
-        count == groups ? shape_of(1, groups, 1, 1) : shape_of(1, groups, channels / groups, 1);
+    struct shape shape = shape_of(1, groups, count == groups ? 1 : channels, 1);
     return make_reshaped(g, vector, &shape);
 }
 
@@ -72,15 +72,15 @@ void norm_gradient_of_groups(const struct gradient_call *c, int64_t groups)
     int x = gradient_in(c, 0), scale = gradient_in(c, 1), bias = gradient_in(c, 2);
     double epsilon = node_float(gradient_node(c), "epsilon", 1e-5);
     struct shape image = gradient_shape(g, x);
-    int64_t channels = image.dim[1], plane = shape_span(&image, 2, image.rank);
-    struct shape cut = shape_of(image.dim[0], groups, groups ? channels / groups : 0, plane);
+    int64_t channels = groups ? image.dim[1] / groups : 0;
+    struct shape cut = shape_of(image.dim[0], groups, channels, shape_span(&image, 2, image.rank));
     struct row_norm norm = {.x = make_reshaped(g, x, &cut),
                             .scale = per_group(g, scale, groups, channels),
                             .bias = per_group(g, bias, groups, channels),
                             .axis = 2,
                             .epsilon = epsilon,
                             .centred = true};
-    int gradient[NORM_INPUTS];
+    int gradient[NORM_INPUTS] = {NONE, NONE, NONE};
     norm_gradient(g, &norm, make_reshaped(g, c->dy[0], &cut), gradient);
     c->dx[0] = make_reshaped_as(g, gradient[NORM_X], x);
     c->dx[1] = make_reshaped_as(g, gradient[NORM_SCALE], scale);

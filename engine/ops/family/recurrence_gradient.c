@@ -66,12 +66,13 @@ static int product(struct graph *g, int a, bool ta, int b, bool tb, int bias)
                       ATTRS(attr_int("transA", ta), attr_int("transB", tb)));
 }
 
+/* x as rows of its last axis, which is so long. */
 static int matrix(struct graph *g, int x, int64_t columns)
 {
     if (x == NONE)
         return NONE;
     struct shape all = gradient_shape(g, x);
-    struct shape flat = shape_of(columns ? shape_count(&all) / columns : 0, columns);
+    struct shape flat = shape_of(shape_span(&all, 0, all.rank - 1), columns);
     return make_reshaped(g, x, &flat);
 }
 
@@ -328,8 +329,8 @@ enum status gradient_of_recurrence(const struct gradient_call *c, enum cell cell
 {
     static const int64_t back[] = {1, 0, 2};
     struct graph *g = c->g;
-    struct recurrent n;
-    struct parts parts[DIRECTIONS];
+    struct recurrent n = {0};
+    struct parts parts[DIRECTIONS] = {0};
     int w[DIRECTIONS], r[DIRECTIONS], bias[DIRECTIONS], h[DIRECTIONS], memory[DIRECTIONS];
     TRY(read(c, cell, activations, &n, err));
     int count = n.shape.directions, dx = NONE;
