@@ -7,14 +7,6 @@
 db=$tap_dir/r.db
 export RIDGE_NULL_SCRIPT="$tap_dir/script" RIDGE_CACHE="$tap_dir/tuner.txt"
 
-is() { # what, wanted, got
-    [ "$2" = "$3" ]
-    tap_result $? "$1: \"$3\", wanted \"$2\""
-}
-sql() {
-    sqlite3 "${2:-$db}" "$1"
-}
-
 # A program of before: it knows the protocol and not its uid. A sample is what $tap_dir/ms says.
 cat >"$tap_dir/older" <<END2
 #!/bin/sh
@@ -124,7 +116,7 @@ chmod +x "$tap_dir/slow"
 pid=$!
 for _ in $(seq 1 600); do
     sleep 0.1
-    [ "$(sql 'SELECT count(*) FROM result' "$tap_dir/i.db" 2>/dev/null || echo 0)" -lt 6 ] || break
+    [ "$(sqlite3 "$tap_dir/i.db" 'SELECT count(*) FROM result' 2>/dev/null || echo 0)" -lt 6 ] || break
 done
 kill -INT $pid
 wait $pid

@@ -3,11 +3,6 @@
 # --budget was read and never kept to.
 . tests/lib/tap.sh
 db=$tap_dir/ridge.db
-sql() { sqlite3 "${2:-$db}" "$1"; }
-is() { # what, wanted, got
-    [ "$2" = "$3" ]
-    tap_result $? "$1: $3, wanted $2"
-}
 
 # Nothing is known of these points but what their rules demand: 0.3 s of warming up in all, and 1 s.
 words="ncf --batch 1,2,3,4,5 --device null --no-ceilings --no-report --no-verify"

@@ -5,11 +5,6 @@
 . tests/lib/tap.sh
 db=$tap_dir/ridge.db
 fast="--device null --no-ceilings --no-report --no-verify"
-sql() { sqlite3 "${2:-$db}" "$1"; }
-is() { # what, wanted, got
-    [ "$2" = "$3" ]
-    tap_result $? "$1: $3, wanted $2"
-}
 
 # The two commands of the report.
 run ridge run ncf:embedding=gather -b 1 --resume --db "$db" --tag first --no-ceilings --no-report \
@@ -63,9 +58,10 @@ is "and two visits of each point" "2 2" "$(sql "SELECT group_concat(n, ' ') FROM
 sql "PRAGMA foreign_keys = ON; UPDATE run SET state = 'interrupted' WHERE tag = 'third';
      DELETE FROM result WHERE sequence = 1 AND run = (SELECT id FROM run WHERE tag = 'third');
      WITH RECURSIVE n(k) AS (SELECT 2 UNION ALL SELECT k + 1 FROM n WHERE k < 200)
-     INSERT INTO visit SELECT v.result, k, started_utc, samples, median_s, ci_low_s, ci_high_s, steal_share,
-         wait_share, clock_hz, v.reason FROM n, visit v JOIN result r ON r.id = v.result JOIN run u ON u.id = r.run
+     INSERT INTO visit SELECT v.result, k, v.started_utc, v.samples, v.median_s, v.ci_low_s, v.ci_high_s,
+         v.steal_share, v.wait_share, v.clock_hz, v.reason FROM n, visit v JOIN result r ON r.id = v.result JOIN run u ON u.id = r.run
          WHERE u.tag = 'third' AND v.round = 0" "$tap_dir/visits.db"
+is "the visits of one point" 201 "$(sql "SELECT count(*) FROM visit v JOIN result r ON r.id = v.result JOIN run u ON u.id = r.run WHERE u.tag = 'third'" "$tap_dir/visits.db")"
 runs ridge run ncf --batch 1,2 $fast --rounds 2 --db "$tap_dir/visits.db" --resume
 
 # ---- databases of the program that stored runs without a name ----

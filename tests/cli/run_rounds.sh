@@ -4,11 +4,6 @@
 . tests/lib/tap.sh
 db=$tap_dir/ridge.db
 fast="--device null --no-ceilings --no-report --no-verify"
-sql() { sqlite3 "${2:-$db}" "$1"; }
-is() { # what, wanted, got
-    [ "$2" = "$3" ]
-    tap_result $? "$1: $3, wanted $2"
-}
 order() { # of a round: the batches as they were visited
     sql "SELECT group_concat(batch) FROM (SELECT p.batch FROM visit v JOIN result r ON r.id = v.result
         JOIN point p ON p.id = r.point WHERE v.round = $1 AND r.run = $2 ORDER BY v.started_utc, r.id)"

@@ -6,11 +6,6 @@ db=$tap_dir/ridge.db
 script=$tap_dir/script
 fast="--device null --no-ceilings --no-report"
 export RIDGE_NULL_SCRIPT="$script"
-sql() { sqlite3 "${2:-$db}" "$1"; }
-is() { # what, wanted, got
-    [ "$2" = "$3" ]
-    tap_result $? "$1: $3, wanted $2"
-}
 
 # Ten samples of 1 ms, then ten of 3 ms and again: median 2 ms.
 { yes 1000000 | head -10; yes 3000000 | head -10; } >"$script"

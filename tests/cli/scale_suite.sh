@@ -3,7 +3,6 @@
 # Points of a suite whose ranks learn together are those of `ridge scale --db`: the same ids, the same results, the same curve.
 . tests/lib/tap.sh
 db=$tap_dir/ridge.db
-sql() { sqlite3 "$db" "$1"; }
 cat >"$tap_dir/suite.toml" <<'END'
 [defaults]
 threads = 1

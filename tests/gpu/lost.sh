@@ -14,11 +14,6 @@ RIDGE_CACHE=$tap_dir/tuner.txt
 export RIDGE_PLUGIN_PATH RIDGE_CACHE
 
 db=$tap_dir/lost.db
-sql() { sqlite3 "$db" "$1"; }
-is() { # what, wanted, got
-    [ "$2" = "$3" ]
-    tap_result $? "$1: $3, wanted $2"
-}
 cat >"$tap_dir/lost.toml" <<EOF
 name = "lost"
 [defaults]

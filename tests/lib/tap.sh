@@ -10,6 +10,8 @@
 #     check "what" command...     any command that must succeed
 #     runs ridge doctor           the same as run, with exits 0
 #     refuses 'did you mean' ridge graph resnt50   as run, with exits 2 and complains
+#     is "what" WANTED GOT        two texts that must be the same
+#     sql "SELECT ..." [FILE]     of a database, $db where none is named; one that fails is a failed test
 #     finish                      at the end
 #
 # RIDGE is the program; tools/run_tests.sh sets it. Tests run in the root of the tree.
@@ -92,7 +94,17 @@ check() {
     tap_result $? "$what"
 }
 
+is() {
+    [ "$2" = "$3" ]
+    tap_result $? "$1: \"$3\", wanted \"$2\""
+}
+
+sql() { # often in a subshell, where a count of failures would be lost
+    sqlite3 -bail "${2:-$db}" "$1" || echo "$1" >>"$tap_dir/sql_failed"
+}
+
 finish() {
+    [ ! -e "$tap_dir/sql_failed" ] || tap_result 1 "SQL of the test: $(cat "$tap_dir/sql_failed")"
     echo "1..$tap_count"
     [ "$tap_bad" = 0 ]
     exit $?
