@@ -134,7 +134,7 @@ static bool name_part(const char *target, int index, char *part)
                     target + folder, number) < PATH_MAX;
 }
 
-/* Opens the first free name, and clears away what was left under those behind it. */
+/* Opens the first free name, and clears away what was left under later ones. */
 static int open_part(const char *target, char *part)
 {
     char left[PATH_MAX];
