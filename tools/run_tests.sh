@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs test programs and sums up what they say. Those that tests/alone.txt names have the machine to
 # themselves. Then the others share it, two more at a time than there are cores, since half of their
-# time is waiting; by last run's times the longest first, what was never run before them.
+# time is waiting: first those that were never run, then the longest by the times of the last run.
 # A script with a line "# parts: A B ..." is as many programs, SCRIPT:A, SCRIPT:B ...; it gets the part
 # as $1.
 # Usage: run_tests.sh BUILD_FOLDER PATTERN PROGRAM...

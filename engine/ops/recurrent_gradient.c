@@ -197,7 +197,7 @@ static void back_moment(const struct walk *w, int64_t b, int64_t step, int64_t t
     const double *now = w->memory + (step * r->batch + b) * n;
     bool resets = cell_resets(r->cell);
     if (!a || !da || (resets && (!u || !h)))
-        return; /* infer has asked for them */
+        return; /* infer refuses a node without them */
     struct moment m = {.a = a + at * r->width,
                        .u = u ? u + at * r->width : NULL,
                        .h = h ? h + at * n : NULL,

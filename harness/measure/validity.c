@@ -115,7 +115,7 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
     size_t size = sizeof(m->reason);
     char by[120];
     m->steal_share = steal_share(m, s);
-    bool disturbed = judge_waiting(m, s); /* by programs of this machine, or by other machines: */
+    bool disturbed = judge_waiting(m, s); /* by other programs of this machine */
     bool stolen = m->steal_share > steal_limit && (!disturbed || m->steal_share > m->wait_share);
     if (m->reason[0])
         ; /* the scenario has found a reason already */

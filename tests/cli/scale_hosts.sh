@@ -51,7 +51,7 @@ interrupted() { # backend
     echo "$tap_dir/saved-$1" >"$tap_dir/mark" # in a file: grep is a process, too
     mkdir "$tap_dir/memory-$1"
     # Open MPI 4 has it for "vader", 5 for "sm".
-    setsid nice -n 10 env --default-signal=INT OMPI_MCA_btl_vader_backing_directory="$tap_dir/memory-$1" \
+    setsid env --default-signal=INT OMPI_MCA_btl_vader_backing_directory="$tap_dir/memory-$1" \
         OMPI_MCA_btl_sm_backing_directory="$tap_dir/memory-$1" "$RIDGE" scale ncf $quick --steps 10000000 --ranks 2 --backend "$1" \
         --hosts "$tap_dir/hosts" --save "$tap_dir/saved-$1" >"$output" 2>"$errors" </dev/null &
     pid=$!

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Plans made ready: primitives created, constants packed, and the launch that all kernels share. */
-#define _GNU_SOURCE
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "base/numbers/integers.h"
+#include "base/memory.h"
 #include "engine/kernels/onednn/lib/adapter.h"
-
-enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
 
 static enum status pack(struct kernel_state *state, const struct step_arg *arg, void *packed,
                         struct error *err)
@@ -39,21 +34,6 @@ static enum status pack(struct kernel_state *state, const struct step_arg *arg, 
     return STATUS_OK;
 }
 
-/* In huge pages when it is large: weights that stream from DRAM are limited by the TLB. The end of
- * a block stays in small pages, for whole ones would waste a megabyte each. */
-static void *packed_new(size_t bytes)
-{
-    void *memory;
-    size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGN_TENSOR;
-    size_t unit = bytes >= HUGE_PAGE ? SMALL_PAGE : ALIGN_TENSOR;
-    size_t padded = round_up(bytes, unit);
-    if (posix_memalign(&memory, align, padded) != 0)
-        return NULL;
-    if (bytes >= HUGE_PAGE)
-        madvise(memory, padded, MADV_HUGEPAGE);
-    return memory;
-}
-
 static enum status ready_arg(struct kernel_state *state, struct ready_step *step,
                              const struct step_arg *arg, size_t *bytes, struct error *err)
 {
@@ -66,7 +46,7 @@ static enum status ready_arg(struct kernel_state *state, struct ready_step *step
         return STATUS_OK;
     size_t size = dnnl_memory_desc_get_size(&arg->md);
     *bytes += size;
-    ready->packed = packed_new(size);
+    ready->packed = memory_alloc(size);
     if (!ready->packed)
         return onednn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
     TRY(pack(state, arg, ready->packed, err));
@@ -106,7 +86,7 @@ void plan_release(struct kernel_state *state)
         dnnl_primitive_destroy(step->primitive);
         for (int k = 0; k < step->arg_count; k++) {
             dnnl_memory_destroy(step->exec[k].memory);
-            free(step->args[k].packed);
+            memory_free(step->args[k].packed);
         }
     }
     dnnl_stream_destroy(state->stream);

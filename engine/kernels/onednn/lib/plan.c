@@ -45,11 +45,12 @@ static const char *implementation(const_dnnl_primitive_desc_t pd)
     return name ? name : "?";
 }
 
-/* gemm:jit writes past the end of a block of its own in products of 256 x 3706 x 32 on one thread
- * (2.6.3, AVX-512): a free() finds the heap corrupted. */
+/* gemm:jit, also as x64:gemm:jit, writes past the end of a block of its own: in a product of 256 x
+ * 6040 by 6040 x 32 on one thread with AVX-512 (2.6.3) its own free() then finds the heap
+ * corrupted. */
 static bool is_avoided(const char *name, const struct step_attr *attr)
 {
-    if (strcmp(name, "gemm:jit") == 0)
+    if (strstr(name, "gemm:jit"))
         return true;
     if (attr->avoid && strstr(name, attr->avoid))
         return true;
