@@ -6,7 +6,7 @@
  * probe_kernel forks. The child prepares and launches the kernel once, on the real query, with
  * guard zones round every output and the workspace, and compares the outputs with the expected
  * ones. A crash, a time-out, a write out of bounds or wrong numbers come back as UNSUPPORTED with a
- * reason ("onednn_gru died with SIGFPE in launch").
+ * reason ("mine_conv died with SIGFPE in launch").
  *
  * Fork and threads: the child has only the calling thread, so nothing in it may rely on a thread of
  * the parent. It therefore works on a new thread with a pool of its own. libgomp keeps its team per

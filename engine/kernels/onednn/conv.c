@@ -15,8 +15,6 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     TRY(conv_desc(&conv, dnnl_convolution_direct, &conv.src, &conv.dst, &desc, why));
     TRY(plan_attr(plan, why));
     TRY(posts_append(q, &grouping, &plan->attr, why));
-    if (plan->attr.arg_count)
-        plan->attr.avoid = "gemm"; /* adds a wrong element on channels-last images (2.6.3) */
     TRY(plan_step(plan, &desc, &step, why));
     step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &conv.src);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &conv.dst);

@@ -1,26 +1,231 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LSTM. ONNX orders the gates i, o, f, c; oneDNN i, f, c, o. */
-#include "engine/kernels/onednn/lib/rnn.h"
+ * LSTM. Both directions are one primitive; weights and biases are constants, kept with their gates
+ * in oneDNN's order. */
+#include <string.h>
+
+#include "engine/kernels/onednn/lib/adapter.h"
+
+enum { IN_X, IN_W, IN_R, IN_B, IN_LENGTHS, IN_H, IN_C, IN_P };
+enum { GATES = 4 };
+
+/* ONNX orders the gates i, o, f, c; oneDNN i, f, c, o. */
+static const int order[GATES] = {0, 2, 3, 1};
+
+struct lstm {
+    int64_t steps, batch, inputs, hidden, directions;
+    bool batch_first;
+    dnnl_rnn_direction_t direction;
+    bool has_state;                        /* initial states are inputs */
+    dnnl_memory_desc_t x, y, state;        /* [T, N, I], [T, N, D H], [1, D, N, H] */
+    dnnl_memory_desc_t weights, recurrent; /* any */
+    dnnl_memory_desc_t bias;               /* [1, D, 4, H] */
+};
+
+static enum status check_attributes(const struct kernel_query *q, struct error *why)
+{
+    const struct node *node = q->node;
+    if (node->post_count) /* before any look at optional inputs: operands of posts follow them */
+        return REFUSE(why, "no fused epilogue");
+    if (onednn_host->node_attr(node, "activations"))
+        return REFUSE(why, "activations of the node's own");
+    if (onednn_host->node_attr(node, "clip"))
+        return REFUSE(why, "clipped gates");
+    if (onednn_host->node_int(node, "input_forget", 0))
+        return REFUSE(why, "coupled input and forget gates");
+    if (query_in(q, IN_LENGTHS))
+        return REFUSE(why, "sequences of different lengths");
+    if (query_in(q, IN_P))
+        return REFUSE(why, "peepholes");
+    if (!query_fixed(q, IN_W) || !query_fixed(q, IN_R) ||
+        (query_in(q, IN_B) && !query_fixed(q, IN_B)))
+        return REFUSE(why, "weights change from run to run");
+    return STATUS_OK;
+}
+
+static enum status check_tensors(const struct kernel_query *q, struct error *why)
+{
+    dnnl_memory_desc_t checked;
+    for (int k = 0; k < q->in_count; k++) {
+        if (!query_in(q, k))
+            continue;
+        TRY(md_from_desc(&q->in[k], &checked, why));
+        if (!onednn_host->desc_is_plain(&q->in[k]))
+            return REFUSE(why, "input %d is not plain", k);
+    }
+    for (int k = 0; k < q->out_count; k++)
+        if (q->out[k].dtype != DTYPE_NONE && !onednn_host->desc_is_plain(&q->out[k]))
+            return REFUSE(why, "output %d is not plain", k);
+    return STATUS_OK;
+}
+
+static dnnl_rnn_direction_t direction_of(const struct node *node)
+{
+    const char *name = onednn_host->node_string(node, "direction", "forward");
+    if (strcmp(name, "reverse") == 0)
+        return dnnl_unidirectional_right2left;
+    return strcmp(name, "forward") == 0 ? dnnl_unidirectional_left2right
+                                        : dnnl_bidirectional_concat;
+}
+
+static dnnl_memory_desc_t dense(int rank, const int64_t *dims)
+{
+    int64_t strides[RANK_MAX];
+    for (int k = rank - 1; k >= 0; k--)
+        strides[k] = k == rank - 1 ? 1 : strides[k + 1] * dims[k + 1];
+    return md_strided(rank, dims, strides);
+}
+
+static void set_mds(struct lstm *lstm)
+{
+    const int64_t t = lstm->steps, n = lstm->batch, i = lstm->inputs, h = lstm->hidden,
+                  d = lstm->directions;
+    int64_t x[] = {t, n, i}, y[] = {t, n, d * h}, state[] = {1, d, n, h};
+    int64_t batch_first[] = {i, t * i, 1};
+    int64_t w[] = {1, d, i, GATES, h}, u[] = {1, d, h, GATES, h};
+    int64_t bias[] = {1, d, GATES, h};
+    lstm->x = lstm->batch_first ? md_strided(3, x, batch_first) : dense(3, x);
+    lstm->y = dense(3, y);
+    lstm->state = dense(4, state);
+    lstm->weights = md_any(5, w);
+    lstm->recurrent = md_any(5, u);
+    lstm->bias = dense(4, bias);
+}
+
+static enum status lstm_from_query(const struct kernel_query *q, struct lstm *lstm,
+                                   struct error *why)
+{
+    TRY(check_attributes(q, why));
+    TRY(check_tensors(q, why));
+    const struct shape *x = &q->in[IN_X].shape, *r = &q->in[IN_R].shape;
+    lstm->batch_first = onednn_host->node_int(q->node, "layout", 0) != 0;
+    lstm->steps = x->dim[lstm->batch_first];
+    lstm->batch = x->dim[!lstm->batch_first];
+    lstm->inputs = x->dim[2];
+    lstm->directions = r->dim[0];
+    lstm->hidden = r->dim[2];
+    lstm->direction = direction_of(q->node);
+    lstm->has_state = query_in(q, IN_H) != NULL;
+    if (lstm->batch_first && lstm->batch > 1)
+        return REFUSE(why, "batch-first states");
+    if (lstm->has_state != (query_in(q, IN_C) != NULL))
+        return REFUSE(why, "one of the two initial states is missing");
+    set_mds(lstm);
+    return STATUS_OK;
+}
+
+/* [D, gates, H, I] with the gates in oneDNN's order. */
+static const void *ordered_weights(const struct kernel_query *q, const struct lstm *lstm, int input,
+                                   struct plan *plan)
+{
+    size_t block = (size_t)(lstm->hidden * q->in[input].shape.dim[2]);
+    size_t rows = (size_t)lstm->directions * GATES;
+    if (!plan->packing)
+        return NULL;
+    float *to = plan_temporary(plan, rows * block * sizeof(float));
+    const float *from = query_fixed(q, input);
+    for (size_t row = 0; to && row < rows; row++) {
+        size_t gate = row - row % GATES + (size_t)order[row % GATES];
+        memcpy(to + row * block, from + gate * block, block * sizeof(float));
+    }
+    return to;
+}
+
+static enum status add_weights(const struct kernel_query *q, const struct lstm *lstm, int input,
+                               struct plan *plan, struct plan_step *step, struct error *why)
+{
+    int64_t k = q->in[input].shape.dim[2], h = lstm->hidden, g = GATES;
+    int64_t dims[] = {1, lstm->directions, k, g, h};
+    int64_t strides[] = {lstm->directions * g * h * k, g * h * k, 1, h * k, k};
+    dnnl_memory_desc_t from = md_strided(5, dims, strides);
+    const void *data = ordered_weights(q, lstm, input, plan);
+    if (plan->packing && !data)
+        return onednn_host->refuse(why, STATUS_NO_MEMORY, "out of memory");
+    step_packed(step, input == IN_W ? DNNL_ARG_WEIGHTS_LAYER : DNNL_ARG_WEIGHTS_ITER, &from, data);
+    return STATUS_OK;
+}
+
+/* ONNX has a bias for W and one for R; oneDNN their sum. */
+static enum status add_bias(const struct kernel_query *q, const struct lstm *lstm,
+                            struct plan *plan, struct plan_step *step, struct error *why)
+{
+    size_t h = (size_t)lstm->hidden, d = (size_t)lstm->directions;
+    float *to = plan_temporary(plan, d * GATES * h * sizeof(float));
+    const float *b = query_fixed(q, IN_B);
+    if (!to)
+        return onednn_host->refuse(why, STATUS_NO_MEMORY, "out of memory");
+    for (size_t row = 0; b && row < d * GATES; row++) {
+        const float *w = b + (row / GATES * 2 * GATES + (size_t)order[row % GATES]) * h;
+        for (size_t k = 0; k < h; k++)
+            to[row * h + k] = w[k] + w[GATES * h + k];
+    }
+    step_packed(step, DNNL_ARG_BIAS, &lstm->bias, to);
+    return STATUS_OK;
+}
+
+/* Y is [T, D, N, H], oneDNN's result [T, N, D H]: the same for one direction. */
+static enum status add_result(const struct kernel_query *q, const struct lstm *lstm,
+                              struct plan *plan, struct plan_step *step, struct error *why)
+{
+    const int64_t t = lstm->steps, n = lstm->batch, h = lstm->hidden, d = lstm->directions;
+    bool wanted = q->out_count > 0 && q->out[0].dtype != DTYPE_NONE;
+    if (wanted && d == 1) {
+        step_io(step, DNNL_ARG_DST_LAYER, SOURCE_OUT, 0, &lstm->y);
+        return STATUS_OK;
+    }
+    size_t work = plan_work(plan, dnnl_memory_desc_get_size(&lstm->y));
+    step_io(step, DNNL_ARG_DST_LAYER, SOURCE_WORK, work, &lstm->y);
+    if (!wanted)
+        return STATUS_OK;
+    int64_t dims[] = {t, d, n, h}, strides[] = {n * d * h, h, d * h, 1};
+    dnnl_memory_desc_t from = md_strided(4, dims, strides), to = dense(4, dims);
+    struct plan_step *split;
+    TRY(plan_reorder(plan, &from, &to, &split, why));
+    step_io(split, DNNL_ARG_FROM, SOURCE_WORK, work, &from);
+    step_io(split, DNNL_ARG_TO, SOURCE_OUT, 0, &to);
+    return STATUS_OK;
+}
+
+static void final_state(const struct kernel_query *q, const struct lstm *lstm, struct plan *plan,
+                        struct plan_step *step, int arg, int output)
+{
+    if (output < q->out_count && q->out[output].dtype != DTYPE_NONE)
+        step_io(step, arg, SOURCE_OUT, (size_t)output, &lstm->state);
+    else
+        step_io(step, arg, SOURCE_WORK, plan_work(plan, dnnl_memory_desc_get_size(&lstm->state)),
+                &lstm->state);
+}
+
+static enum status add_arguments(const struct kernel_query *q, const struct lstm *lstm,
+                                 struct plan *plan, struct plan_step *step, struct error *why)
+{
+    step_io(step, DNNL_ARG_SRC_LAYER, SOURCE_IN, IN_X, &lstm->x);
+    if (lstm->has_state)
+        step_io(step, DNNL_ARG_SRC_ITER, SOURCE_IN, IN_H, &lstm->state);
+    TRY(add_weights(q, lstm, IN_W, plan, step, why));
+    TRY(add_weights(q, lstm, IN_R, plan, step, why));
+    TRY(add_bias(q, lstm, plan, step, why));
+    final_state(q, lstm, plan, step, DNNL_ARG_DST_ITER, 1);
+    return add_result(q, lstm, plan, step, why);
+}
 
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
-    struct rnn rnn = {.gates = 4, .order = {0, 2, 3, 1}, .biases = 4};
+    struct lstm lstm = {.steps = 0};
     dnnl_rnn_desc_t desc;
     struct plan_step *step;
-    TRY(rnn_from_query(q, &rnn, why));
-    const dnnl_memory_desc_t *start = rnn.has_state ? &rnn.state : NULL;
-    DNNL_TRY(dnnl_lstm_forward_desc_init(&desc, dnnl_forward_inference, rnn.direction, &rnn.x,
-                                         start, start, &rnn.weights, &rnn.recurrent, &rnn.bias,
-                                         &rnn.y, &rnn.state, &rnn.state, 0),
+    TRY(lstm_from_query(q, &lstm, why));
+    const dnnl_memory_desc_t *start = lstm.has_state ? &lstm.state : NULL;
+    DNNL_TRY(dnnl_lstm_forward_desc_init(&desc, dnnl_forward_inference, lstm.direction, &lstm.x,
+                                         start, start, &lstm.weights, &lstm.recurrent, &lstm.bias,
+                                         &lstm.y, &lstm.state, &lstm.state, 0),
              why);
     TRY(plan_attr(plan, why));
-    plan->attr.reference = true; /* what it calls so here is built on its packed GEMM */
     TRY(plan_step(plan, &desc, &step, why));
-    if (rnn.has_state)
-        step_io(step, DNNL_ARG_SRC_ITER_C, SOURCE_IN, 6, &rnn.state);
-    rnn_final_state(q, &rnn, plan, step, DNNL_ARG_DST_ITER_C, 2);
-    return rnn_arguments(q, &rnn, plan, step, why);
+    if (lstm.has_state)
+        step_io(step, DNNL_ARG_SRC_ITER_C, SOURCE_IN, IN_C, &lstm.state);
+    final_state(q, &lstm, plan, step, DNNL_ARG_DST_ITER_C, 2);
+    return add_arguments(q, &lstm, plan, step, why);
 }
 
 ONEDNN_KERNEL(lstm, build, PLAN_VARIANTS, .ops = OPS("LSTM"), .packs = 1u << 1 | 1u << 2 | 1u << 3);

@@ -80,8 +80,6 @@ struct step_attr {
     dnnl_post_ops_t ops;
     struct step_arg args[POST_MAX];
     int arg_count;
-    bool reference;    /* what oneDNN calls "ref" will do */
-    const char *avoid; /* implementations whose name contains this will not; or NULL */
 };
 
 /* A node as oneDNN computes it: steps in order. */
