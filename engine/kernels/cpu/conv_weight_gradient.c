@@ -19,12 +19,11 @@
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/outer.h"
 #include "engine/kernels/lib/slices.h"
+#include "engine/kernels/lib/weight_blocks.h"
 #include "engine/ops/lib/window.h"
 
 enum {
     PANEL = OUTER_VECTORS_MAX * VL,
-    SUMS_FLOATS = 80 << 10, /* of a task: a third of a second cache */
-    SLICE_PIXELS = 1024,    /* at least */
     TURN_PIXELS = 256,
     LINE_FLOATS = 16,
 };
@@ -32,28 +31,21 @@ enum {
 struct kernel_state {
     struct window w;    /* rank 3 */
     struct window seen; /* with the strides that picking does away with */
-    int64_t images, channels, out_channels, group_in, group_out, taps, places, pixels;
+    struct weight_blocks blocks;
+    int64_t images, channels, out_channels, places;
     bool turn_x, turn_dy;
     bool pick;   /* what a kernel of one pixel sees is copied first */
     bool direct; /* a panel of columns is read where it lies in x: nothing is gathered */
-    int64_t depth, width, blocks; /* pixels of a pass; channels of a block; blocks of a group */
-    int64_t rows, row_blocks;     /* rows of dw in a block; blocks of a group */
-    int64_t columns;              /* of a block's sums, whole vectors */
-    int64_t slices;
     int64_t x_floats, dy_floats, dw_floats, scratch_floats; /* parts of the workspace */
     int threads;
 };
 
-struct tuning {
-    int64_t depth, rows, tasks;
-};
-
 /* Best guesses first. */
-static const struct tuning gathered[] = {
+static const struct weight_tuning gathered[] = {
     {256, 128, 16}, {128, 128, 16}, {64, 256, 16}, {256, 128, 64}, {128, 64, 64},
 };
 /* A panel that nobody copies is in the first cache only if the pass is short. */
-static const struct tuning direct[] = {
+static const struct weight_tuning direct[] = {
     {64, 256, 16},
     {96, 256, 16},
     {48, 256, 16},
@@ -65,28 +57,11 @@ static int64_t whole_vectors(int64_t floats)
     return divide_up(floats, VL) * VL;
 }
 
-/* Channels, rows and slices of a task. */
-static void cut(struct kernel_state *s, const struct tuning *t)
-{
-    int64_t widest = s->taps == 1 ? 4 * PANEL : PANEL;
-    s->blocks = divide_up(s->group_in, widest);
-    s->width = smaller(whole_vectors(divide_up(s->group_in, s->blocks)), s->group_in);
-    s->blocks = divide_up(s->group_in, s->width);
-    s->columns = whole_vectors(s->taps * s->width);
-    int64_t limit = SUMS_FLOATS / s->columns;
-    limit = larger(limit, OUTER_ROWS_MAX);
-    s->row_blocks = divide_up(s->group_out, smaller(t->rows, limit));
-    s->rows = divide_up(s->group_out, s->row_blocks);
-    int64_t tasks = s->w.group * s->row_blocks * s->blocks;
-    s->slices = smaller(divide_up(t->tasks, tasks), divide_up(s->pixels, SLICE_PIXELS));
-    s->depth = smaller(t->depth, divide_up(s->pixels, s->slices));
-}
-
 /* Whether what a panel sees is whole vectors of neighbouring pixels. */
 static bool lies_in_rows(const struct kernel_state *s)
 {
     const struct window *w = &s->w;
-    bool all = s->taps == 1 && s->group_in % VL == 0;
+    bool all = s->blocks.taps == 1 && s->blocks.group_in % VL == 0;
     for (int d = 0; d < SPATIAL_MAX; d++)
         all = all && w->stride[d] == 1 && !w->pad_begin[d] && w->out[d] == w->in[d];
     return all;
@@ -101,7 +76,7 @@ static bool skips_pixels(const struct kernel_state *s)
         padded = padded || s->w.pad_begin[d] || s->w.pad_end[d];
         skips = skips || s->w.out[d] != s->w.in[d];
     }
-    return s->taps == 1 && skips && !padded;
+    return s->blocks.taps == 1 && skips && !padded;
 }
 
 static void see_no_others(struct kernel_state *s)
@@ -130,11 +105,12 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->images = x->dim[0];
     s->channels = x->dim[1];
     s->out_channels = dy->dim[1];
-    s->group_in = s->channels / s->w.group;
-    s->group_out = s->out_channels / s->w.group;
-    s->taps = window_taps(&s->w);
     s->places = window_out_count(&s->w);
-    s->pixels = s->images * s->places;
+    s->blocks = (struct weight_blocks){.groups = s->w.group,
+                                       .group_in = s->channels / s->w.group,
+                                       .group_out = s->out_channels / s->w.group,
+                                       .taps = window_taps(&s->w),
+                                       .pixels = s->images * s->places};
     if (shape_count(x) == 0 || shape_count(dy) == 0)
         return UNSUPPORTED(why, "an empty tensor");
     s->seen = s->w;
@@ -142,13 +118,14 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     if (s->pick)
         see_no_others(s);
     s->direct = lies_in_rows(s);
-    cut(s, s->direct ? &direct[variant] : &gathered[variant]);
+    weight_blocks_cut(&s->blocks, s->direct ? &direct[variant] : &gathered[variant], PANEL,
+                      OUTER_ROWS_MAX);
     s->threads = q->threads;
     s->x_floats = s->turn_x ? whole_vectors(shape_count(x)) : 0;
-    s->x_floats = s->pick ? whole_vectors(s->pixels * s->channels) : s->x_floats;
+    s->x_floats = s->pick ? whole_vectors(s->blocks.pixels * s->channels) : s->x_floats;
     s->dy_floats = s->turn_dy ? whole_vectors(shape_count(dy)) : 0;
-    s->dw_floats = s->slices > 1 ? whole_vectors(shape_count(&q->out[0].shape)) : 0;
-    s->scratch_floats = s->rows * s->columns + s->depth * PANEL;
+    s->dw_floats = s->blocks.slices > 1 ? whole_vectors(shape_count(&q->out[0].shape)) : 0;
+    s->scratch_floats = s->blocks.rows * s->blocks.columns + s->blocks.depth * PANEL;
     return STATUS_OK;
 }
 
@@ -159,14 +136,14 @@ static int variants(const struct kernel_state *s)
 
 static void describe(const struct kernel_state *s, char *text, size_t size)
 {
-    snprintf(text, size, "%lldx%lld depth %lld%s, %lld slices", (long long)s->rows,
-             (long long)s->columns, (long long)s->depth, s->direct ? " direct" : "",
-             (long long)s->slices);
+    snprintf(text, size, "%lldx%lld depth %lld%s, %lld slices", (long long)s->blocks.rows,
+             (long long)s->blocks.columns, (long long)s->blocks.depth, s->direct ? " direct" : "",
+             (long long)s->blocks.slices);
 }
 
 static size_t workspace(const struct kernel_state *s)
 {
-    int64_t floats = s->x_floats + s->dy_floats + s->dw_floats * s->slices;
+    int64_t floats = s->x_floats + s->dy_floats + s->dw_floats * s->blocks.slices;
     return (size_t)(floats + s->scratch_floats * s->threads) * sizeof(float) + ALIGN_TENSOR;
 }
 
@@ -255,7 +232,7 @@ static void gather_cut(const struct kernel_state *s, const struct run *r, const 
                        int64_t x, float *to)
 {
     for (int64_t k = 0; k < r->count; k++) {
-        int64_t tap = (r->skipped + k) / s->width;
+        int64_t tap = (r->skipped + k) / s->blocks.width;
         bool inside = x + tap >= 0 && x + tap < s->w.in[2];
         to[k] = inside ? line[x * s->channels + r->skipped + k] : 0;
     }
@@ -337,28 +314,16 @@ static void pick_line(void *context, int64_t line, int thread)
 
 struct task {
     const struct job *job;
-    int64_t slice, group, row, rows; /* rows of the group */
-    int64_t channel, width;          /* of the group */
-    int64_t first, last;             /* pixels */
+    struct weight_block block;
     float *sums, *panel;
 };
 
 static struct task task_at(const struct job *job, int64_t index, int thread)
 {
     const struct kernel_state *s = job->state;
-    struct task t = {.job = job};
-    int64_t block = index % s->blocks, row_block = index / s->blocks % s->row_blocks;
-    index /= s->blocks * s->row_blocks;
-    t.group = index % s->w.group;
-    t.slice = index / s->w.group;
-    t.channel = block * s->width;
-    t.width = smaller(s->width, s->group_in - t.channel);
-    t.row = row_block * s->rows;
-    t.rows = smaller(s->rows, s->group_out - t.row);
-    t.first = s->pixels * t.slice / s->slices;
-    t.last = s->pixels * (t.slice + 1) / s->slices;
+    struct task t = {.job = job, .block = weight_block_at(&s->blocks, index)};
     t.sums = job->scratch + thread * s->scratch_floats;
-    t.panel = t.sums + s->rows * s->columns;
+    t.panel = t.sums + s->blocks.rows * s->blocks.columns;
     return t;
 }
 
@@ -368,27 +333,28 @@ static void add_products(const struct task *t, int64_t pixel, int64_t count, int
                          int vectors)
 {
     const struct kernel_state *s = t->job->state;
-    int64_t tiles = divide_up(t->rows, OUTER_ROWS_MAX), next = pixel + count;
+    int64_t tiles = divide_up(t->block.rows, OUTER_ROWS_MAX), next = pixel + count;
     struct outer tile = {.a_step = s->out_channels,
                          .b = t->panel,
                          .b_step = vectors * VL,
                          .k = count,
-                         .c_row = s->columns,
-                         .resume = pixel > t->first};
+                         .c_row = s->blocks.columns,
+                         .resume = pixel > t->block.first};
     if (s->direct) {
-        tile.b = t->job->x + pixel * s->channels + t->group * s->group_in + t->channel + column;
+        tile.b = t->job->x + pixel * s->channels + t->block.group * s->blocks.group_in +
+                 t->block.channel + column;
         tile.b_step = s->channels;
     }
-    const float *dy = t->job->dy + t->group * s->group_out + t->row;
-    const float *x = place_of(t->job, smaller(next, s->pixels - 1)).image;
+    const float *dy = t->job->dy + t->block.group * s->blocks.group_out + t->block.row;
+    const float *x = place_of(t->job, smaller(next, s->blocks.pixels - 1)).image;
     x += (next % s->places) * s->w.stride[2] * s->channels;
-    x += t->group * s->group_in + t->channel + column;
+    x += t->block.group * s->blocks.group_in + t->block.channel + column;
     for (int64_t k = 0; k < tiles; k++) {
-        int64_t row = t->rows * k / tiles, end = t->rows * (k + 1) / tiles;
-        bool ahead_a = column == 0 && k * LINE_FLOATS < t->rows;
-        bool ahead_b = column < t->width && k * LINE_FLOATS < vectors * VL;
+        int64_t row = t->block.rows * k / tiles, end = t->block.rows * (k + 1) / tiles;
+        bool ahead_a = column == 0 && k * LINE_FLOATS < t->block.rows;
+        bool ahead_b = column < t->block.width && k * LINE_FLOATS < vectors * VL;
         tile.a = dy + pixel * s->out_channels + row;
-        tile.c = t->sums + row * s->columns + column;
+        tile.c = t->sums + row * s->blocks.columns + column;
         tile.ahead_a = ahead_a ? dy + next * s->out_channels + k * LINE_FLOATS : t->panel;
         tile.ahead_b = ahead_b ? x + k * LINE_FLOATS : t->panel;
         tile.ahead_a_step = ahead_a ? s->out_channels : 0;
@@ -400,13 +366,14 @@ static void add_products(const struct task *t, int64_t pixel, int64_t count, int
 static void add_pixels(const struct task *t, int64_t pixel, int64_t count)
 {
     const struct kernel_state *s = t->job->state;
-    int64_t columns = s->taps * t->width, vectors = divide_up(columns, VL);
+    int64_t columns = s->blocks.taps * t->block.width, vectors = divide_up(columns, VL);
     int64_t panels = divide_up(vectors, OUTER_VECTORS_MAX);
     for (int64_t k = 0; k < panels; k++) {
         int64_t column = vectors * k / panels * VL, step = vectors * (k + 1) / panels * VL - column;
         int64_t end = smaller(column + step, columns);
         for (int64_t at = column; at < end && !s->direct;) {
-            struct run r = run_at(s, t->group * s->group_in + t->channel, t->width, at, end);
+            struct run r = run_at(s, t->block.group * s->blocks.group_in + t->block.channel,
+                                  t->block.width, at, end);
             gather_run(t->job, &r, pixel, count, t->panel + at - column, step);
             at += r.count;
         }
@@ -433,13 +400,13 @@ static void run_task(void *context, int64_t index, int thread)
     const struct job *job = context;
     const struct kernel_state *s = job->state;
     struct task t = task_at(job, index, thread);
-    for (int64_t pixel = t.first; pixel < t.last; pixel += s->depth)
-        add_pixels(&t, pixel, smaller(s->depth, t.last - pixel));
-    float *dw = job->sliced ? job->sliced + t.slice * s->dw_floats : job->dw;
-    for (int64_t m = 0; m < t.rows; m++) {
-        int64_t row = t.group * s->group_out + t.row + m;
-        write_row(t.sums + m * s->columns, s->taps, t.width,
-                  dw + (row * s->group_in + t.channel) * s->taps);
+    for (int64_t pixel = t.block.first; pixel < t.block.last; pixel += s->blocks.depth)
+        add_pixels(&t, pixel, smaller(s->blocks.depth, t.block.last - pixel));
+    float *dw = job->sliced ? job->sliced + t.block.slice * s->dw_floats : job->dw;
+    for (int64_t m = 0; m < t.block.rows; m++) {
+        int64_t row = t.block.group * s->blocks.group_out + t.block.row + m;
+        write_row(t.sums + m * s->blocks.columns, s->blocks.taps, t.block.width,
+                  dw + (row * s->blocks.group_in + t.block.channel) * s->blocks.taps);
     }
 }
 
@@ -450,20 +417,20 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
                       .x = s->turn_x || s->pick ? x : args->in[0],
                       .dy = s->turn_dy ? dy : args->in[1],
                       .dw = args->out[0],
-                      .sliced = s->slices > 1 ? sliced : NULL,
-                      .scratch = sliced + s->dw_floats * s->slices};
+                      .sliced = s->blocks.slices > 1 ? sliced : NULL,
+                      .scratch = sliced + s->dw_floats * s->blocks.slices};
     struct turning image = {args->in[0], x, s->channels, window_in_count(&s->w)};
     struct turning result = {args->in[1], dy, s->out_channels, s->places};
     if (s->turn_x)
         turn_images(s->images, &image, args->pool);
     struct picking seen = {&s->seen, args->in[0], x, s->channels};
     if (s->pick)
-        pool_run(args->pool, s->pixels / s->w.out[2], pick_line, &seen);
+        pool_run(args->pool, s->blocks.pixels / s->w.out[2], pick_line, &seen);
     if (s->turn_dy)
         turn_images(s->images, &result, args->pool);
-    pool_run(args->pool, s->slices * s->w.group * s->row_blocks * s->blocks, run_task, &job);
-    struct slices slices = {sliced, s->slices, s->dw_floats, job.dw,
-                            s->out_channels * s->group_in * s->taps};
+    pool_run(args->pool, weight_blocks_tasks(&s->blocks), run_task, &job);
+    struct slices slices = {sliced, s->blocks.slices, s->dw_floats, job.dw,
+                            s->out_channels * s->blocks.group_in * s->blocks.taps};
     if (job.sliced)
         slices_add(&slices, args->pool);
 }

@@ -44,6 +44,7 @@ SIMD_INLINE void vf_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); } /* p aligned to 64 */
 SIMD_INLINE void simd_fence(void) { _mm_sfence(); } /* after vf_stream, before others read */
 SIMD_INLINE void simd_prefetch(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
+SIMD_INLINE void simd_prefetch_second(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T1); }
 SIMD_INLINE vm vm_first(int64_t n)
 { return n >= 16 ? (vm)0xffff : n <= 0 ? (vm)0 : (vm)((1u << n) - 1u); }
 SIMD_INLINE vf vf_load_m(const float *p, vm m) { return _mm512_maskz_loadu_ps(m, p); }
@@ -122,6 +123,7 @@ SIMD_INLINE void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm256_stream_ps(p, v); } /* p aligned to 32 */
 SIMD_INLINE void simd_fence(void) { _mm_sfence(); }
 SIMD_INLINE void simd_prefetch(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
+SIMD_INLINE void simd_prefetch_second(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T1); }
 SIMD_INLINE vm vm_first(int64_t n)
 { return _mm256_cmpgt_epi32(_mm256_set1_epi32(n > 8 ? 8 : n < 0 ? 0 : (int)n),
   _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
@@ -217,6 +219,7 @@ SIMD_INLINE void vf_store(float *p, vf v) { *p = v; }
 SIMD_INLINE void vf_stream(float *p, vf v) { *p = v; }
 SIMD_INLINE void simd_fence(void) {}
 SIMD_INLINE void simd_prefetch(const void *p) { (void)p; }
+SIMD_INLINE void simd_prefetch_second(const void *p) { (void)p; }
 SIMD_INLINE vm vm_first(int64_t n) { return n > 0 ? -1 : 0; }
 SIMD_INLINE vf vf_load_m(const float *p, vm m) { return m ? *p : 0.0f; }
 SIMD_INLINE void vf_store_m(float *p, vm m, vf v) { if (m) *p = v; }
