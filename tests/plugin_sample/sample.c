@@ -5,6 +5,8 @@
  *   RIDGE_SAMPLE=crash,hang,wrong,bounds,exit,slow   kernels of these names
  *   RIDGE_SAMPLE=nan,infinite,number                 kernels that give NaN or an infinity where a
  *                                                    number is due, or a number where NaN is
+ *   RIDGE_SAMPLE=paged                               one that is wrong where pages of its workspace
+ *                                                    are not in memory yet
  *   RIDGE_SAMPLE=idle                                a kernel on device cuda that computes nothing
  *   RIDGE_SAMPLE=abi | refuse                        the plug-in as a whole
  *   RIDGE_SAMPLE=roof, or roof,norun, or roof,older  a roof, one that cannot run, one that an older
@@ -15,7 +17,7 @@
  *   RIDGE_SAMPLE_REPEAT=N                            sample_relu does its work so many times, so
  * that one program can be made 5 % slower than another Build it with `make INCLUDE=/path/to/ridge`;
  * run ridge with RIDGE_PLUGIN_PATH=this folder. */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 #include "engine/run/plugin.h"
 
 #include <math.h>
@@ -23,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -169,6 +172,36 @@ static void launch_number(const struct kernel_state *state, const struct kernel_
         y[k] = y[k] == y[k] ? y[k] : 0; /* what max(0, NaN) gives on many a processor */
 }
 
+enum { PAGED_BYTES = 16 << 20, PAGED_PAGE = 4096 };
+
+static size_t paged_workspace(const struct kernel_state *state)
+{
+    (void)state;
+    return PAGED_BYTES;
+}
+
+static void launch_paged(const struct kernel_state *state, const struct kernel_args *args)
+{
+    unsigned char present[PAGED_BYTES / PAGED_PAGE];
+    uintptr_t begin = (uintptr_t)args->workspace / PAGED_PAGE * PAGED_PAGE;
+    bool all = mincore((void *)begin, PAGED_BYTES, present) == 0;
+    for (int k = 0; all && k < ARRAY_COUNT(present); k++)
+        all = present[k] & 1;
+    launch(state, args);
+    if (!all)
+        put_every_fifth(state, args, NAN);
+}
+
+static const struct kernel paged_kernel = {
+    .name = "sample_paged",
+    .provider = "sample",
+    .ops = OPS("Relu"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .workspace = paged_workspace,
+    .launch = launch_paged,
+};
+
 #define MISBEHAVING(how)                                                                           \
     {                                                                                              \
         .name = "sample_" #how, .provider = "sample", .distrusted = true, .ops = OPS("Relu"),      \
@@ -272,6 +305,8 @@ const struct plugin *ridge_plugin(const struct plugin_host *ridge, struct error 
     for (int k = 0; wanted && k < ARRAY_COUNT(misbehaving); k++)
         if (strstr(wanted, strchr(misbehaving[k].name, '_') + 1))
             kernels[table.kernel_count++] = &misbehaving[k];
+    if (wanted && strstr(wanted, "paged"))
+        kernels[table.kernel_count++] = &paged_kernel;
     if (wanted && strstr(wanted, "idle"))
         kernels[table.kernel_count++] = &idle_kernel;
     if (wanted && strstr(wanted, "roof"))
