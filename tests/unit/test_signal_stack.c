@@ -27,17 +27,23 @@ static uintptr_t stack_begin, stack_end;
 static volatile sig_atomic_t inside, outside;
 static char signal_stack[64 << 10];
 
+#if defined(__x86_64__)
 static uintptr_t stack_pointer(const ucontext_t *context)
 {
-#if defined(__x86_64__)
     return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+}
 #elif defined(__aarch64__)
+static uintptr_t stack_pointer(const ucontext_t *context)
+{
     return (uintptr_t)context->uc_mcontext.sp;
-#else
+}
+#else /* not known where it stands: the test shows nothing there */
+static uintptr_t stack_pointer(const ucontext_t *context)
+{
     (void)context;
     return stack_begin;
-#endif
 }
+#endif
 
 static void look(int number, siginfo_t *info, void *context)
 {
