@@ -6,7 +6,7 @@
 # than clang itself, these want none. The text of inline assembly is not looked at: nvcc's part.
 # Usage: check_cuda.sh GEN_FOLDER
 set -u
-flags="-x cuda --cuda-gpu-arch=sm_80 --cuda-device-only -nocudainc -nocudalib -std=c++20 -O0 -S -o /dev/null
+flags="-x cuda --cuda-gpu-arch=sm_80 --cuda-device-only -nocudainc -nocudalib -std=c++14 -O0 -S -o /dev/null
     -I. -I$1 -include tests/gpu/cuda_clang.h -Wall -Wextra -Werror -Wno-unknown-cuda-version
     -Wno-missing-field-initializers -Wno-unused-function -Wno-pass-failed"
 

@@ -235,20 +235,23 @@ static __device__ __forceinline__ void take_scores(float (&s)[tiles][4], struct 
 
 /* The left factor of a step over the values: its keys in the order that the head of this file
  * describes. */
-template <class element, unsigned tiles>
-static __device__ __forceinline__ void take_left(const float (&s)[tiles][4], unsigned step,
+template <unsigned tiles>
+static __device__ __forceinline__ void take_left(float, const float (&s)[tiles][4], unsigned step,
                                                  unsigned (&left)[4])
 {
-    if constexpr (sizeof(element) == 2) {
 #pragma unroll
-        for (unsigned k = 0; k < 4; k++) {
-            const float *tile = s[2 * step + k / 2] + k % 2 * 2;
-            left[k] = pair_of<element>(tile[0], tile[1]);
-        }
-    } else {
+    for (unsigned k = 0; k < 4; k++)
+        left[k] = (unsigned)__float_as_int(s[step][k % 2 * 2 + k / 2]);
+}
+
+template <class element, unsigned tiles>
+static __device__ __forceinline__ void take_left(element, const float (&s)[tiles][4], unsigned step,
+                                                 unsigned (&left)[4])
+{
 #pragma unroll
-        for (unsigned k = 0; k < 4; k++)
-            left[k] = (unsigned)__float_as_int(s[step][k % 2 * 2 + k / 2]);
+    for (unsigned k = 0; k < 4; k++) {
+        const float *tile = s[2 * step + k / 2] + k % 2 * 2;
+        left[k] = pair_of<element>(tile[0], tile[1]);
     }
 }
 
@@ -258,7 +261,7 @@ static __device__ __forceinline__ void load_values(const uint4 *values, unsigned
                                                    unsigned column, unsigned b[4])
 {
     unsigned per_chunk = MMA_CHUNK / (unsigned)sizeof(element);
-    if constexpr (sizeof(element) == 2) {
+    if (sizeof(element) == 2) {
         unsigned chunk = column / per_chunk + lane / 16;
         matrices_load_turned(values + value_at<element, chunks>(key + lane % 16, chunk), b);
     } else {
@@ -282,7 +285,7 @@ static __device__ __forceinline__ void add_values(const uint4 *values, const flo
 #pragma unroll
     for (unsigned step = 0; step < steps; step++) {
         unsigned left[4];
-        take_left<element>(s, step, left);
+        take_left(element{}, s, step, left);
         a[step] = factors_of<element, exact>(left);
     }
 #pragma unroll

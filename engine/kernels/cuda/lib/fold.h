@@ -42,11 +42,11 @@ static __device__ __forceinline__ float fold_term(int fold, float x, float shift
 template <int n, int step>
 static __device__ __forceinline__ float fold_pairs(int fold, const float *v, float shift)
 {
-    if constexpr (n == 1)
+    const int half = n == 1 ? 1 : n / 2;
+    if (n == 1)
         return fold_term(fold, *v, shift);
-    else
-        return fold_join(fold, fold_pairs<n / 2, step>(fold, v, shift),
-                         fold_pairs<n / 2, step>(fold, v + n / 2 * step, shift));
+    return fold_join(fold, fold_pairs<half, step>(fold, v, shift),
+                     fold_pairs<half, step>(fold, v + half * step, shift));
 }
 
 /* pieces[e] takes in terms e, e + width ... : one branch for all of them. */
