@@ -274,9 +274,16 @@ def squeeze(a, x, axes=None):
     return x
 
 
+def kind_of(element):
+    """NumPy's letter for the kind of an ONNX element type, by either generation of the onnx package."""
+    if hasattr(onnx.helper, "tensor_dtype_to_np_dtype"):
+        return onnx.helper.tensor_dtype_to_np_dtype(element).kind
+    return onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[element].kind
+
+
 def cast(a, x):
-    to = onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[a["to"]]
-    return x.double() if to.kind == "f" else x.bool() if to.kind == "b" else x.long()
+    kind = kind_of(a["to"])
+    return x.double() if kind == "f" else x.bool() if kind == "b" else x.long()
 
 
 def clip(a, x, low=None, high=None):
@@ -513,13 +520,13 @@ def autograd(graph, arrays, kind, generator=None):
     values = {**values, **weights}
     for port in graph.input:
         of = port.type.tensor_type.elem_type
-        if port.name in values and onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[of].kind == "b":
+        if port.name in values and kind_of(of) == "b":
             values[port.name] = values[port.name].bool()
     run(graph, values, [graph.output[0].name], kind)
     loss = values[graph.output[0].name].reshape(())
     loss.backward()
     grads = {name: weights[name].grad for name in arrays["gradient"]}
-    return float(loss), {name: np.zeros_like(arrays["gradient"][name]) if g is None else g.double().numpy()
+    return loss.item(), {name: np.zeros_like(arrays["gradient"][name]) if g is None else g.double().numpy()
                          for name, g in grads.items()}
 
 
