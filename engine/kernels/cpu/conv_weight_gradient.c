@@ -52,11 +52,6 @@ static const struct weight_tuning direct[] = {
     {64, 128, 64},
 };
 
-static int64_t whole_vectors(int64_t floats)
-{
-    return divide_up(floats, VL) * VL;
-}
-
 /* Whether what a panel sees is whole vectors of neighbouring pixels. */
 static bool lies_in_rows(const struct kernel_state *s)
 {
@@ -121,10 +116,10 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     weight_blocks_cut(&s->blocks, s->direct ? &direct[variant] : &gathered[variant], PANEL,
                       OUTER_ROWS_MAX);
     s->threads = q->threads;
-    s->x_floats = s->turn_x ? whole_vectors(shape_count(x)) : 0;
-    s->x_floats = s->pick ? whole_vectors(s->blocks.pixels * s->channels) : s->x_floats;
-    s->dy_floats = s->turn_dy ? whole_vectors(shape_count(dy)) : 0;
-    s->dw_floats = s->blocks.slices > 1 ? whole_vectors(shape_count(&q->out[0].shape)) : 0;
+    s->x_floats = s->turn_x ? round_up(shape_count(x), VL) : 0;
+    s->x_floats = s->pick ? round_up(s->blocks.pixels * s->channels, VL) : s->x_floats;
+    s->dy_floats = s->turn_dy ? round_up(shape_count(dy), VL) : 0;
+    s->dw_floats = s->blocks.slices > 1 ? round_up(shape_count(&q->out[0].shape), VL) : 0;
     s->scratch_floats = s->blocks.rows * s->blocks.columns + s->blocks.depth * PANEL;
     return STATUS_OK;
 }
