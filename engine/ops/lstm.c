@@ -114,6 +114,19 @@ static const struct op_case cases[] = {
     {.name = "128_units", /* a GPU's block keeps the weights in 16 bits, not in f32 */
      .inputs = "f32[2,3,8] f32[1,512,8]! f32[1,512,128]! f32[1,1024]!",
      .outputs = 3},
+    {.name = "64_units", /* a GPU's cluster of blocks has 16 sequences */
+     .inputs = "f32[3,17,32] f32[2,256,32]! f32[2,256,64]! f32[2,512]! "
+               "i32[17]=3,1,2,3,0,3,3,3,2,1,3,3,3,1,3,3,2 f32[2,17,64] f32[2,17,64]",
+     .attrs = "direction=\"bidirectional\"",
+     .outputs = 3},
+    {.name = "64_units_many_sequences", /* or 32 */
+     .inputs = "f32[2,139,32] f32[2,256,32]! f32[2,256,64]! f32[2,512]!",
+     .attrs = "direction=\"bidirectional\"",
+     .outputs = 3},
+    {.name = "128_units_batch_first", /* of which each warp has another part */
+     .inputs = "f32[5,3,64] f32[1,512,64]! f32[1,512,128]!",
+     .attrs = "layout=1 direction=\"reverse\"",
+     .outputs = 3},
 };
 
 REGISTER(op, lstm) = {

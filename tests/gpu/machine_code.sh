@@ -38,9 +38,9 @@ for object in "$objects"/*.o "$objects"/roofs/*.o; do
 done >"$tap_dir/kernels"
 check "kernels of $chip" sh -c "[ \"\$(wc -l <'$tap_dir/kernels')\" -gt 300 ]"
 check "tensor cores where they are meant" awk '
-    $3 && $2 ~ /matmul_tensor|conv_few|decoder_tensor|attention_tensor|mma_chains/ { n++ } END { exit n < 23 }' "$tap_dir/kernels"
+    $3 && $2 ~ /matmul_tensor|conv_few|decoder_tensor|attention_tensor|lstm_cluster|mma_chains/ { n++ } END { exit n < 23 }' "$tap_dir/kernels"
 check "and nowhere else" awk '
-    $3 && $2 !~ /matmul_tensor|conv_few|decoder_tensor|attention_tensor|mma_chains/ { print "# " $0; bad = 1 } END { exit bad }' "$tap_dir/kernels"
+    $3 && $2 !~ /matmul_tensor|conv_few|decoder_tensor|attention_tensor|lstm_cluster|mma_chains/ { print "# " $0; bad = 1 } END { exit bad }' "$tap_dir/kernels"
 # In chains of operations sinf and cosf have it for arguments beyond 105615, 20 instructions a value.
 # Products of integers, which no workload has, spill four registers on sm_90.
 check "no local memory but in segments_images, matmul_bytes, and for sines of large arguments" awk '

@@ -55,11 +55,13 @@ for floats in bf16 tf32; do
         prints '^[1-9][0-9]+ passed, 0 failed'
     done
 done
-# First convolutions and the decoder multiply on tensor cores, too.
-run "$build/tests/ops/run" --providers cuda --device cuda --floats f16 --plain --kernel cuda_conv_few
-cat "$output"
-exits 0
-prints '^[1-9][0-9]+ passed, 0 failed'
+# First convolutions, recurrences in clusters and the decoder multiply on tensor cores, too.
+for kernel in cuda_conv_few cuda_lstm_cluster; do
+    run "$build/tests/ops/run" --providers cuda --device cuda --floats f16 --plain --kernel $kernel
+    cat "$output"
+    exits 0
+    prints '^[1-9][0-9]* passed, 0 failed'
+done
 run "$build/tests/ops/run" --providers cuda --device cuda --floats bf16 --plain --filter AttentionDecoder
 cat "$output"
 exits 0

@@ -2,6 +2,7 @@
  *
  * Kernels that are right and kernels that are wrong, for host/watch.h to tell apart; built for the
  * host alone. Usage: watch_cases NAME; without a name it lists them. */
+#include "engine/kernels/cuda/lib/cluster.h"
 #include "engine/kernels/cuda/lib/mma.h"
 
 extern "C" {
@@ -222,6 +223,36 @@ __global__ void unordered_early_copy(const __grid_constant__ struct numbers k)
         k.x[threadIdx.x] = seen;
 }
 
+/* ---- blocks of a cluster, of which there are two ---- */
+
+static __device__ void pass_on(const struct numbers &k, uint2 *shared, bool wait)
+{
+    bool has_part = threadIdx.x < THREADS / 2;
+    if (has_part)
+        cluster_put(&shared[threadIdx.x], 1 - cluster_rank(), make_uint2(blockIdx.x, threadIdx.x));
+    cluster_arrive();
+    if (wait)
+        cluster_wait();
+    if (!has_part)
+        return;
+    uint2 seen = shared[threadIdx.x];
+    if (wait && (seen.x == blockIdx.x || seen.y != threadIdx.x))
+        abort();
+    k.bytes[blockIdx.x * THREADS + threadIdx.x] = seen.x != 0;
+}
+
+__global__ void good_cluster(const __grid_constant__ struct numbers k)
+{
+    SHARED_MEMORY(uint2, shared);
+    pass_on(k, shared, true);
+}
+
+__global__ void unordered_cluster(const __grid_constant__ struct numbers k)
+{
+    SHARED_MEMORY(uint2, shared);
+    pass_on(k, shared, false);
+}
+
 /* ---- patterns (host/pattern.h) ---- */
 
 /* Lanes read every second number: 8 sectors instead of 4, and 2 turns of the banks. */
@@ -239,7 +270,8 @@ __global__ void good_every_other(const __grid_constant__ struct numbers k)
     X(unordered_last_reader) X(good_lanes) X(unordered_lanes) X(good_sum) X(good_volatile)         \
     X(unordered_blocks) X(unordered_blocks_read) X(unordered_atomic) X(good_bytes)                 \
     X(unordered_bytes) X(unordered_word_and_byte) X(unwritten_shared) X(unwritten_device)          \
-    X(good_copy) X(unordered_copy) X(unordered_early_copy) X(good_every_other)
+    X(good_copy) X(unordered_copy) X(unordered_early_copy) X(good_every_other)      \
+    X(good_cluster) X(unordered_cluster)
 /* clang-format on */
 
 static const struct {
@@ -249,7 +281,7 @@ static const struct {
 #define CASE(name) {#name, KERNEL_ADDRESS(name)},
     EACH_CASE(CASE)};
 
-static void run_case(const void *kernel)
+static void run_case(const void *kernel, unsigned cluster)
 {
     struct numbers k = {(int *)memory_take(THREADS * sizeof(int)),
                         (unsigned char *)memory_take(2 * THREADS)};
@@ -257,7 +289,8 @@ static void run_case(const void *kernel)
     memory_open();
     memset(k.x, 0, THREADS * sizeof(int));
     watch_written(k.x, THREADS * sizeof(int));
-    host_grid_run((const struct host_kernel *)kernel, {2, 1, 1}, {THREADS, 1, 1}, arguments, 256);
+    host_grid_run((const struct host_kernel *)kernel, {2, 1, 1}, {THREADS, 1, 1}, cluster,
+                  arguments, 256);
 }
 
 int main(int count, char **words)
@@ -266,7 +299,7 @@ int main(int count, char **words)
         if (count < 2)
             puts(cases[k].name);
         else if (strcmp(words[1], cases[k].name) == 0)
-            run_case(cases[k].kernel);
+            run_case(cases[k].kernel, strstr(words[1], "cluster") ? 2 : 1);
     }
     return 0;
 }

@@ -10,6 +10,7 @@
  * each other (lib/skinny.h). */
 #include "engine/kernels/cuda/lib/packed.h"
 #include "engine/kernels/cuda/lib/rnn_packed.h"
+#include "engine/kernels/cuda/lib/rnn_query.h"
 #include "engine/kernels/cuda/lib/rnn_sequence.h"
 #include "engine/kernels/cuda/lib/skinny.h"
 #include "engine/kernels/cuda/lib/tile.h"
@@ -196,63 +197,6 @@ struct kernel_state {
     struct cuda_grid project, all; /* all: over the states of the batch */
 };
 
-static void read_query(const struct kernel_query *q, struct rnn *k)
-{
-    const char *op = cuda_host->node_op(q->node);
-    const char *direction = cuda_host->node_string(q->node, "direction", "forward");
-    const int64_t *x = q->in[X].shape.dim;
-    k->batch_first = cuda_host->node_int(q->node, "layout", 0) != 0;
-    k->steps = (unsigned)x[k->batch_first];
-    k->batch = (unsigned)x[!k->batch_first];
-    k->input = (unsigned)x[2];
-    k->hidden = (unsigned)q->in[R].shape.dim[2];
-    k->directions = (unsigned)q->in[R].shape.dim[0];
-    k->backward = strcmp(direction, "reverse") == 0;
-    k->cell = strcmp(op, "LSTM") == 0                                       ? CELL_LSTM
-              : strcmp(op, "RNN") == 0                                      ? CELL_PLAIN
-              : cuda_host->node_int(q->node, "linear_before_reset", 0) != 0 ? CELL_GRU_LINEAR
-                                                                            : CELL_GRU_RESET;
-    k->gates = k->cell == CELL_LSTM ? 4 : k->cell == CELL_PLAIN ? 1 : 3;
-    k->wide_lengths = input_given(q, LENGTHS) && q->in[LENGTHS].dtype == DTYPE_I64;
-    k->row_warps = skinny_row_warps(k->batch, k->batch < ROWS ? 1 : (unsigned)ROWS);
-    sequence_plan(k);
-}
-
-static bool default_activations(const struct kernel_query *q)
-{
-    static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
-    const char *op = cuda_host->node_op(q->node);
-    bool is_plain = strcmp(op, "RNN") == 0;
-    int each = is_plain ? 1 : strcmp(op, "LSTM") == 0 ? 3 : 2; /* of a direction */
-    const struct attr *names = cuda_host->node_attr(q->node, "activations");
-    for (int k = 0; names && names->kind == ATTR_STRINGS && k < names->count; k++)
-        if (strcmp(names->strings[k], usual[k % each + is_plain]) != 0)
-            return false;
-    return true;
-}
-
-static enum status check(const struct kernel_query *q, struct error *why)
-{
-    bool is_lstm = strcmp(cuda_host->node_op(q->node), "LSTM") == 0;
-    TRY(plain_supported(q, why));
-    for (int k = X; k <= PEEPHOLE; k++)
-        if (k != LENGTHS && input_given(q, k) && q->in[k].dtype != q->in[X].dtype)
-            return REFUSE(why, "input %d is of another type than the sequence", k);
-    if (!is_float(q->in[X].dtype))
-        return REFUSE(why, "only f32, f16 and bf16");
-    if (!q->fixed[W] || !q->fixed[R] || (input_given(q, BIAS) && !q->fixed[BIAS]))
-        return REFUSE(why, "weights come at run time");
-    if (input_given(q, LENGTHS) && !is_index(q->in[LENGTHS].dtype))
-        return REFUSE(why, "lengths are neither i32 nor i64");
-    if (!default_activations(q) || cuda_host->node_attr(q->node, "clip") ||
-        cuda_host->node_int(q->node, "input_forget", 0) || (is_lstm && input_given(q, PEEPHOLE)))
-        return REFUSE(why, "clip, coupled gates, peepholes or other activations");
-    const int64_t *x = q->in[X].shape.dim;
-    if (x[0] * x[1] * x[2] == 0 || q->in[R].shape.dim[2] == 0)
-        return REFUSE(why, "no elements");
-    return x[0] * x[1] / SIDE < GRID_YZ ? STATUS_OK : REFUSE(why, "more rows than a grid has");
-}
-
 /* Puts the parts of the workspace into k; returns how long it is. */
 static size_t lay_out(struct rnn *k, char *memory)
 {
@@ -270,10 +214,14 @@ static size_t lay_out(struct rnn *k, char *memory)
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
-    TRY(check(q, why));
     struct rnn *k = &s->k;
     int64_t side = SIDE;
-    read_query(q, k);
+    TRY(rnn_supported(q, why));
+    rnn_read(q, k);
+    if (k->steps * (int64_t)k->batch / SIDE >= GRID_YZ)
+        return REFUSE(why, "more rows than a grid has");
+    k->row_warps = skinny_row_warps(k->batch, k->batch < ROWS ? 1 : (unsigned)ROWS);
+    sequence_plan(k);
     s->device = q->device;
     s->type = q->in[X].dtype;
     s->fits = sequence_fits(k, q);
@@ -407,16 +355,8 @@ static void launch_steps(struct rnn *k, struct cuda_grid all, enum dtype type,
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct rnn k = state->k;
-    bool is_lstm = k.cell == CELL_LSTM;
     lay_out(&k, (char *)args->workspace);
-    k.x = args->in[X];
-    k.lengths = input_of(args, state->given, LENGTHS);
-    k.initial_h = input_of(args, state->given, H);
-    k.initial_c = is_lstm ? input_of(args, state->given, C) : NULL;
-    k.attention = is_lstm ? NULL : input_of(args, state->given, ATTENTION);
-    k.y = output_of(args, state->wanted, 0);
-    k.last_h = output_of(args, state->wanted, 1);
-    k.last_c = output_of(args, state->wanted, 2);
+    rnn_resolve(&k, args, state->given, state->wanted);
     LAUNCH_FLOATS(state->type, rnn_project<element>, state->project, cuda_size(BLOCK), 0, &k, args);
     if (state->whole)
         launch_sequence(&k, state->type, args);

@@ -49,6 +49,7 @@ struct command {
     const struct host_kernel *kernel;
     api_work *work; /* not NULL: that instead, on `to` */
     struct host_index grid, block;
+    unsigned cluster;
     void *argument; /* owned */
     size_t bytes;   /* of shared memory, or of the copy */
     bool early;     /* a launch that need not wait for those before it */
@@ -266,7 +267,7 @@ static void run_command(const struct command *c)
     memory_open();
     if (c->what == DO_LAUNCH) {
         void *arguments[] = {c->argument};
-        host_grid_run(c->kernel, c->grid, c->block, arguments, c->bytes);
+        host_grid_run(c->kernel, c->grid, c->block, c->cluster, arguments, c->bytes);
         check_begun(c);
     } else if (c->what == DO_COPY) {
         memcpy(c->to, c->from, c->bytes);
@@ -433,25 +434,27 @@ static int set(void *memory, int byte, size_t bytes, void *stream)
                   stream);
 }
 
-static int launch(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
-                  void **arguments, size_t shared_bytes, bool early, void *stream)
+static int launch(const struct cuda_launch *l, bool early, void *stream)
 {
     SCRIPT("launch");
-    const struct host_kernel *k = kernel;
+    const struct host_kernel *k = l->kernel;
+    struct cuda_grid grid = l->grid, block = l->block;
     unsigned threads = block.x * block.y * block.z;
     bool fits = grid.x > 0 && grid.x < 1u << 31 && grid.y > 0 && grid.y < 65536 && grid.z > 0 &&
-                grid.z < 65536 && threads > 0 && threads <= 1024 && shared_bytes <= 227 << 10 &&
-                k->argument_bytes <= 4096;
+                grid.z < 65536 && threads > 0 && threads <= 1024 && l->shared_bytes <= 227 << 10 &&
+                k->argument_bytes <= 4096 && l->cluster <= HOST_CLUSTER_MAX &&
+                grid.x % (l->cluster ? l->cluster : 1) == 0;
     void *argument = fits ? malloc(k->argument_bytes) : NULL;
     if (!argument)
         return INVALID;
-    memcpy(argument, arguments[0], k->argument_bytes);
+    memcpy(argument, l->argument, k->argument_bytes);
     return submit(&(struct command){.what = DO_LAUNCH,
                                     .kernel = k,
                                     .grid = {grid.x, grid.y, grid.z},
                                     .block = {block.x, block.y, block.z},
+                                    .cluster = l->cluster ? l->cluster : 1,
                                     .argument = argument,
-                                    .bytes = shared_bytes,
+                                    .bytes = l->shared_bytes,
                                     .early = early},
                   stream);
 }

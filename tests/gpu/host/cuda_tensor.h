@@ -10,7 +10,7 @@
 #include "tests/gpu/host/cuda_arithmetic.h"
 #include "tests/gpu/host/grid.h"
 
-enum { HOST_THREADS = 1024, HOST_COPIES = 128, HOST_WARPS = HOST_THREADS / 32 };
+enum { HOST_COPIES = 128, HOST_WARPS = HOST_THREADS / 32 };
 
 /* ---- copies ---- */
 
@@ -26,7 +26,7 @@ struct host_copies {
 UNWATCHED static inline struct host_copies *host_copies_now(void)
 {
     static struct host_copies copies[HOST_THREADS];
-    return &copies[host_thread_index().x];
+    return &copies[host_thread_number()];
 }
 
 UNWATCHED static inline void host_copy_later(void *to, const void *from, unsigned bytes,
@@ -68,14 +68,14 @@ UNWATCHED static inline void host_copies_wait(unsigned pending)
 UNWATCHED static inline unsigned host_turn(void)
 {
     static unsigned turns[HOST_THREADS];
-    return turns[host_thread_index().x]++ % 2;
+    return turns[host_thread_number()]++ % 2;
 }
 
 UNWATCHED static inline void host_matrices_load(const void *row, unsigned r[4], bool turned)
 {
     static const uint16_t *places[2][HOST_WARPS][32];
     unsigned lane = (unsigned)host_lane();
-    const uint16_t **rows = places[host_turn()][host_thread_index().x / 32];
+    const uint16_t **rows = places[host_turn()][host_thread_number() / 32];
     if ((uintptr_t)row % 16)
         __builtin_trap();
     watch_access(row, 16, WATCH_READ);
@@ -123,7 +123,7 @@ UNWATCHED static inline void host_mma(enum host_mma_kind kind, float c[4], const
                                       const unsigned b[2])
 {
     static struct host_factors places[2][HOST_WARPS];
-    struct host_factors *f = &places[host_turn()][host_thread_index().x / 32];
+    struct host_factors *f = &places[host_turn()][host_thread_number() / 32];
     unsigned lane = (unsigned)host_lane(), depth = kind == HOST_MMA_TF32 ? 8 : 16;
     unsigned at = lane % 4 * (depth / 8), half = depth / 2;
     for (unsigned k = 0; k < 4; k++)

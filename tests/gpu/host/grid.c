@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-enum { THREADS_MAX = 1024, WARP = 32, STACK_BYTES = 128 << 10, SHARED_MAX = 228 << 10 };
+enum { WARP = 32, STACK_BYTES = 128 << 10, SHARED_MAX = 228 << 10 };
 
 enum state { READY, AT_BLOCK, AT_WARP, AT_SHUFFLE, ENDED };
 
@@ -33,15 +33,17 @@ static struct {
     const struct host_kernel *kernel;
     void **arguments;
     struct fiber *fibers;
-    unsigned char states[THREADS_MAX]; /* enum state; apart, since barriers count them all */
+    unsigned char states[HOST_THREADS]; /* enum state; apart, since barriers count them all */
     char *shared;
-    int count, now; /* threads of a block; the running one */
+    int count, now; /* threads of a cluster, mostly one block; the running one */
+    int block_count;
+    unsigned cluster;
     struct watch_moment
         moment; /* of the running thread; of the next ones but for thread and warp */
-    uint16_t warp_waits[THREADS_MAX / WARP];
+    uint16_t warp_waits[HOST_THREADS / WARP];
     jmp_buf scheduler;
     ucontext_t home;
-    uint64_t exchange[2][THREADS_MAX];
+    uint64_t exchange[2][HOST_THREADS];
     double counted;
     long begun;
 } g = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -183,37 +185,45 @@ static void run_block(void)
 
 /* ---- the grid ---- */
 
-static void prepare(struct host_index block, size_t shared_bytes)
+static void prepare(struct host_index block, unsigned cluster, size_t shared_bytes)
 {
-    g.count = (int)(block.x * block.y * block.z);
-    if (g.count < 1 || g.count > THREADS_MAX || shared_bytes > SHARED_MAX)
+    g.cluster = cluster;
+    g.block_count = (int)(block.x * block.y * block.z);
+    g.count = g.block_count * (int)cluster;
+    if (g.block_count < 1 || g.block_count > HOST_BLOCK_MAX || shared_bytes > SHARED_MAX)
         die("a block of this size cannot be launched");
+    if (cluster < 1 || cluster > HOST_CLUSTER_MAX || g.count > HOST_THREADS)
+        die("a cluster of this size is not known here");
+    if (cluster > 1 && g.block_count % WARP)
+        die("blocks of a cluster have whole warps here");
     if (!g.fibers)
-        g.fibers = calloc(THREADS_MAX, sizeof(*g.fibers));
+        g.fibers = calloc(HOST_THREADS, sizeof(*g.fibers));
     if (!g.shared)
-        g.shared = aligned_alloc(256, SHARED_MAX);
+        g.shared = aligned_alloc(256, SHARED_MAX * HOST_CLUSTER_MAX);
     if (!g.fibers || !g.shared)
         die("out of memory");
 }
 
 void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
-                   struct host_index block, void **arguments, size_t shared_bytes)
+                   struct host_index block, unsigned cluster, void **arguments,
+                   size_t shared_bytes)
 {
     pthread_mutex_lock(&g.lock);
     g.kernel = kernel;
     g.arguments = arguments;
     g.grid_size = grid;
     g.block_size = block;
-    prepare(block, shared_bytes);
+    prepare(block, cluster, shared_bytes);
     g.moment.launch++;
     g.moment.block = 0;
     g.begun = 0;
-    watch_begin(&g.moment, g.shared, SHARED_MAX);
+    watch_begin(&g.moment, g.shared, SHARED_MAX * HOST_CLUSTER_MAX);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
-            for (unsigned x = 0; x < grid.x; x++) {
+            for (unsigned x = 0; x < grid.x; x += cluster) {
                 g.block_index = (struct host_index){x, y, z};
-                memset(g.shared, 0xff, shared_bytes); /* NaN: nothing may be taken as given */
+                for (unsigned rank = 0; rank < cluster; rank++) /* NaN: nothing is given */
+                    memset(g.shared + rank * SHARED_MAX, 0xff, shared_bytes);
                 run_block();
             }
     watch_end();
@@ -224,7 +234,8 @@ void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
 
 struct host_index host_block_index(void)
 {
-    return g.block_index;
+    struct host_index first = g.block_index;
+    return (struct host_index){first.x + host_cluster_rank(), first.y, first.z};
 }
 
 struct host_index host_block_size(void)
@@ -239,7 +250,25 @@ struct host_index host_grid_size(void)
 
 void *host_shared(void)
 {
-    return g.shared;
+    return g.shared + host_cluster_rank() * SHARED_MAX;
+}
+
+unsigned host_cluster_rank(void)
+{
+    return g.cluster == 1 ? 0 : (unsigned)(g.now / g.block_count);
+}
+
+void *host_cluster_shared(const void *own, unsigned rank)
+{
+    size_t at = (size_t)((const char *)own - g.shared) % SHARED_MAX;
+    if (rank >= g.cluster)
+        die("a cluster has no such block");
+    return g.shared + rank * SHARED_MAX + at;
+}
+
+unsigned host_thread_number(void)
+{
+    return (unsigned)g.now;
 }
 
 struct host_index host_thread_index(void)
@@ -247,6 +276,8 @@ struct host_index host_thread_index(void)
     unsigned k = (unsigned)g.now, x = g.block_size.x, y = g.block_size.y;
     if (x == (unsigned)g.count) /* nearly always, and divisions take longest here */
         return (struct host_index){k, 0, 0};
+    if (g.cluster > 1)
+        k %= (unsigned)g.block_count;
     return (struct host_index){k % x, k / x % y, k / x / y};
 }
 
@@ -256,6 +287,13 @@ int host_lane(void)
 }
 
 void host_wait_block(void)
+{
+    if (g.cluster > 1)
+        die("blocks of a cluster have only the cluster's barrier here");
+    back_to_scheduler(AT_BLOCK);
+}
+
+void host_wait_cluster(void)
 {
     back_to_scheduler(AT_BLOCK);
 }

@@ -2,7 +2,10 @@
  *
  * Runs the blocks of a grid one after the other. The threads of a block are fibers: each runs until
  * it waits at a barrier or ends. A barrier that some thread can never reach ends the program with
- * its name: on a GPU it would hang or, worse, not. */
+ * its name: on a GPU it would hang or, worse, not.
+ *
+ * The blocks of a cluster run beside each other, as one block with more threads: they have the
+ * cluster's barrier and none of their own. */
 #ifndef TESTS_GPU_HOST_GRID_H
 #define TESTS_GPU_HOST_GRID_H
 
@@ -25,8 +28,16 @@ struct host_kernel {
     size_t argument_bytes;
 };
 
+enum {
+    HOST_CLUSTER_MAX = 8,
+    HOST_BLOCK_MAX = 1024,
+    HOST_THREADS = 4096 /* that run beside each other */
+};
+
+/* cluster: blocks in x that run beside each other; 1: each alone. */
 void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
-                   struct host_index block, void **arguments, size_t shared_bytes);
+                   struct host_index block, unsigned cluster, void **arguments,
+                   size_t shared_bytes);
 
 double host_counted(void); /* of host_count, in all */
 long host_begun(void);     /* threads of the latest launch that said they begin */
@@ -44,6 +55,11 @@ OF_THREAD struct host_index host_block_size(void);
 OF_THREAD struct host_index host_grid_size(void);
 OF_THREAD void *host_shared(void);
 OF_THREAD int host_lane(void);
+OF_THREAD unsigned host_thread_number(void); /* among those that run beside each other */
+OF_THREAD unsigned host_cluster_rank(void);
+/* The same place in the dynamic shared memory of that block of the cluster. */
+void *host_cluster_shared(const void *own, unsigned rank);
+void host_wait_cluster(void);
 void host_wait_block(void);
 void host_wait_warp(unsigned mask); /* __syncwarp */
 void host_meet_warp(unsigned mask); /* as a shuffle does: puts no accesses in an order */

@@ -53,6 +53,17 @@ struct cuda_grid {
     unsigned x, y, z;
 };
 
+/* One launch of a kernel, whose only argument is a struct. */
+struct cuda_launch {
+    const char *name;
+    const void *kernel;
+    struct cuda_grid grid, block;
+    size_t shared_bytes;
+    void *argument;
+    bool early;       /* may be launched before those ahead of it in the stream have ended */
+    unsigned cluster; /* blocks in x that form a cluster, from sm_90 on; 0: none do */
+};
+
 struct cuda_api {
     int (*driver_version)(int *version); /* 13000 for 13.0; 0: no driver */
     int (*runtime_version)(int *version);
@@ -89,9 +100,8 @@ struct cuda_api {
     int (*graph_destroy)(void *graph);
 
     /* early: the kernel itself waits for those ahead of it, where it is launched before they end;
-     * devices before sm_90 launch it after them. */
-    int (*launch)(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
-                  void **arguments, size_t shared_bytes, bool early, void *stream);
+     * devices before sm_90 launch it after them. It counts here, not what the launch says. */
+    int (*launch)(const struct cuda_launch *launch, bool early, void *stream);
     /* Lets blocks of the kernel ask for so much shared memory (more than 48 KiB). */
     int (*allow_shared)(const void *kernel, size_t bytes);
 

@@ -231,18 +231,25 @@ static bool launches_early(void)
            major >= 9;
 }
 
-static int launch(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
-                  void **arguments, size_t shared_bytes, bool early, void *stream)
+static int launch(const struct cuda_launch *l, bool early, void *stream)
 {
-    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
-                                     .val.programmaticStreamSerializationAllowed = 1};
-    cudaLaunchConfig_t config = {.gridDim = {grid.x, grid.y, grid.z},
-                                 .blockDim = {block.x, block.y, block.z},
-                                 .dynamicSmemBytes = shared_bytes,
+    cudaLaunchAttribute attributes[2];
+    unsigned count = 0;
+    if (early && launches_early())
+        attributes[count++] =
+            (cudaLaunchAttribute){.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                  .val.programmaticStreamSerializationAllowed = 1};
+    if (l->cluster)
+        attributes[count++] = (cudaLaunchAttribute){.id = cudaLaunchAttributeClusterDimension,
+                                                    .val.clusterDim = {l->cluster, 1, 1}};
+    cudaLaunchConfig_t config = {.gridDim = {l->grid.x, l->grid.y, l->grid.z},
+                                 .blockDim = {l->block.x, l->block.y, l->block.z},
+                                 .dynamicSmemBytes = l->shared_bytes,
                                  .stream = stream,
-                                 .attrs = &attribute,
-                                 .numAttrs = early && launches_early()};
-    return reported(cudaLaunchKernelExC(&config, kernel, arguments));
+                                 .attrs = attributes,
+                                 .numAttrs = count};
+    void *arguments[] = {l->argument};
+    return reported(cudaLaunchKernelExC(&config, l->kernel, arguments));
 }
 
 static int allow_shared(const void *kernel, size_t bytes)

@@ -24,18 +24,8 @@ extern const struct device_kind cuda_device;
 /* OK, or an error that says what was tried and what the runtime answered. */
 enum status cuda_check(int error, const char *what, struct error *err);
 
-/* One launch of a kernel, whose only argument is a struct. */
-struct cuda_launch {
-    const char *name;
-    const void *kernel;
-    struct cuda_grid grid, block;
-    size_t shared_bytes;
-    void *argument;
-    bool early; /* may be launched before those ahead of it in the stream have ended */
-};
-
-/* Puts it into args->stream, if its grid has blocks; a refusal goes to args->err, unless an earlier
- * one is there. */
+/* Puts a launch into args->stream, if its grid has blocks; a refusal goes to args->err, unless an
+ * earlier one is there. */
 void cuda_launch(const struct cuda_launch *launch, const struct kernel_args *args);
 
 /* The device's activate; elementwise.cu. */

@@ -373,11 +373,9 @@ static bool may_be_early(void)
 void cuda_launch(const struct cuda_launch *l, const struct kernel_args *args)
 {
     char what[MESSAGE];
-    void *arguments[] = {l->argument};
     if (l->grid.x == 0 || l->grid.y == 0 || l->grid.z == 0)
         return;
-    int error = cuda_api.launch(l->kernel, l->grid, l->block, arguments, l->shared_bytes,
-                                l->early && may_be_early(), args->stream);
+    int error = cuda_api.launch(l, l->early && may_be_early(), args->stream);
     if (error == CUDA_DONE || !args->err || args->err->code != STATUS_OK)
         return;
     snprintf(what, sizeof(what), "launching %s, grid %u x %u x %u of %u x %u x %u", l->name,
