@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * TopK along any axis: a block per line selects, sorts and writes (lib/ranking.h); few long lines
- * are ranked by all blocks (lib/ranking_lists.h) and written then. */
+ * are ranked by all blocks (lib/ranking_lists.h) and written then. Of a short line each thread has
+ * an element and counts those before it, which is its place: selecting takes 20 barriers. */
 #include "engine/kernels/cuda/lib/ranking_lists.h"
 
 struct top_k {
@@ -42,6 +43,27 @@ __global__ void __launch_bounds__(RANK_THREADS) top_k_lines(const __grid_constan
         unsigned found = rank_best(line_of(t, line), t.k, keys, t.capacity, &memory);
         for (unsigned i = threadIdx.x; i < found; i += blockDim.x)
             write_best(t, line, i, keys[i]);
+        __syncthreads();
+    }
+}
+
+enum { SHORT_MOST = 512, SHORT_LEAST = 64 };
+
+__global__ void __launch_bounds__(SHORT_MOST) top_k_short(const __grid_constant__ struct top_k t)
+{
+    KERNEL_BEGIN();
+    __shared__ rank_key keys[SHORT_MOST];
+    for (unsigned line = blockIdx.x; line < t.lines; line += gridDim.x) {
+        struct candidates c = line_of(t, line);
+        rank_key own = threadIdx.x < c.count ? key_of(c, threadIdx.x) : rank_absent;
+        unsigned before = 0;
+        keys[threadIdx.x] = own;
+        __syncthreads();
+#pragma unroll 8
+        for (unsigned i = 0; i < c.count; i++)
+            before += keys[i] < own;
+        if (threadIdx.x < c.count && before < t.k)
+            write_best(t, line, before, own);
         __syncthreads();
     }
 }
@@ -122,8 +144,12 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     t.value = output_of(args, state->wanted, 0);
     t.place = (int64_t *)output_of(args, state->wanted, 1);
     t.keys = t.capacity <= RANK_SHARED ? NULL : (rank_key *)args->workspace;
+    const int64_t least = SHORT_LEAST, count = t.from.count;
     if (state->r.parts)
         launch_spread(state, &t, args);
+    else if (count <= SHORT_MOST)
+        LAUNCH(top_k_short, state->grid,
+               cuda_size(power_of_two_from(count < least ? least : count)), 0, &t, args);
     else
         LAUNCH(top_k_lines, state->grid, rank_threads(t.from.count), 0, &t, args);
 }
