@@ -248,8 +248,8 @@ def times_of(args, engines):
     return row
 
 
-def judge(args, model, batch, precision, folder):
-    path, spec, size = prepare(args, model, batch, folder)
+def judge(args, model, batch, precision, prepared, folder):
+    path, spec, size = prepared
     given, results = names_of(path)
     inputs = [torch.from_numpy(read_tensor(os.path.join(folder, "in"), name)) for name in given]
     set_precision(precision)
@@ -357,15 +357,28 @@ def arguments():
     return args
 
 
-def one_row(args, model, batch, precision):
+def reason_of(why):
+    return (str(why).splitlines() or [type(why).__name__])[0]
+
+
+def rows_of_model(args, model, batch, precisions):
     """What fails is a row with its reason, and the others go on."""
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            return judge(args, model, batch, precision, folder)
-    except (Exception, SystemExit) as why:  # of PyTorch's compiler come all kinds
-        reason = (str(why).splitlines() or [type(why).__name__])[0]
-        return {"model": model, "batch": batch, "precision": precision, "error": math.inf,
-                "reason": reason}
+    with tempfile.TemporaryDirectory() as folder:
+        prepared = None
+        for precision in precisions:
+            try:
+                prepared = prepared or prepare(args, model, batch, folder)
+                yield judge(args, model, batch, precision, prepared, folder)
+            except (Exception, SystemExit) as why:  # of PyTorch's compiler come all kinds
+                yield {"model": model, "batch": batch, "precision": precision, "error": math.inf,
+                       "reason": reason_of(why)}
+
+
+def write_rows(args, rows):
+    """After each row: whoever has too little time for all has those that are done."""
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
 
 
 def rows_of(files):
@@ -389,12 +402,12 @@ def main():
         torch.cuda.set_device(args.torch_device if ":" in args.torch_device else 0)
     set_search()
     chosen = [(m.split("@")[0], int(m.split("@")[1]) if "@" in m else 1) for m in args.models]
-    rows = [one_row(args, model, batch, precision) for model, batch in chosen or MODELS
-            for precision in args.precisions.split(",")]
+    rows = []
+    for model, batch in chosen or MODELS:
+        for row in rows_of_model(args, model, batch, args.precisions.split(",")):
+            rows.append(row)
+            write_rows(args, rows)
     print_table(rows)
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
     return 1 if verdict(args, rows) else 0
 
 
