@@ -11,70 +11,74 @@ enum { EACH_SMALL = 2, EACH_LARGE = 4 };
 struct tensor_product {
     struct product p;
     unsigned piece_a, piece_b; /* bytes: every line of the factor begins at a multiple */
-    bool pairs;                /* two neighbouring results can be stored at once */
+    bool together;             /* eight neighbours of a row can be stored at once */
 };
 
 /* ---- storing ---- */
 
-static __device__ __forceinline__ void put_pair(float *y, float first, float second)
+/* A warp's sums of 16 rows go through shared memory, so that a lane gets eight neighbours of a row
+ * of them: their operands and results move by 16 bytes, and the code of the epilogue is there once
+ * for each 16 rows. Unrolled over single results it was 19 to 77 KiB, most of the kernel, and each
+ * of them waited for its own operands. The spare words set rows apart in the banks. */
+template <int each> struct results {
+    float row[MMA_ROWS][MMA_COLUMNS * each + 8];
+};
+
+template <int each>
+static __device__ __forceinline__ void put_sums(const float (&sums)[each][4],
+                                                struct results<each> &to)
 {
-    y[0] = first;
-    y[1] = second;
+    unsigned lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int j = 0; j < each; j++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            *(float2 *)&to.row[lane / 4 + h * 8][j * MMA_COLUMNS + lane % 4 * 2] =
+                make_float2(sums[j][h * 2], sums[j][h * 2 + 1]);
 }
 
 template <class element>
-static __device__ __forceinline__ void put_pair(element *y, float first, float second)
-{
-    element e[2];
-    float_put(&e[0], first);
-    float_put(&e[1], second);
-    *(unsigned *)y = e[0].bits | (unsigned)e[1].bits << 16;
-}
-
-template <class element>
-static __device__ __forceinline__ float value_of(const struct product &p, float sum, size_t at,
-                                                 unsigned row, unsigned column)
-{
-    float value = p.alpha * sum;
-    return p.epilogue.count ? epilogue_value<element>(p.epilogue, value, at, row, column) : value;
-}
-
-/* A lane's two neighbouring results of a row. */
-template <class element>
-static __device__ __forceinline__ void store_two(const struct tensor_product &k, int64_t c,
-                                                 unsigned row, unsigned column, float first,
-                                                 float second)
+static __device__ __forceinline__ void store_group(const struct tensor_product &k, int64_t c,
+                                                   unsigned row, unsigned column, const float *sums)
 {
     const struct product &p = k.p;
     if (row >= p.m || column >= p.n)
         return;
-    size_t at = (size_t)(c + row * p.c_row + column * p.c_col), next = at + (size_t)p.c_col;
-    element *y = (element *)p.c;
-    first = value_of<element>(p, first, at, row, column);
-    if (column + 1 < p.n)
-        second = value_of<element>(p, second, next, row, column + 1);
-    if (k.pairs) {
-        put_pair(y + at, first, second);
-        return;
-    }
-    float_put(y + at, first);
-    if (column + 1 < p.n)
-        float_put(y + next, second);
+    struct epilogue_place to = {(size_t)(c + row * p.c_row + column * p.c_col),
+                                (size_t)p.c_col,
+                                row,
+                                column,
+                                p.n - column,
+                                k.together};
+    struct group<EPILOGUE_GROUP> x = group_at(sums, group<EPILOGUE_GROUP>{});
+#pragma unroll
+    for (int i = 0; i < EPILOGUE_GROUP; i++)
+        x.v[i] *= p.alpha;
+    epilogue_group<element>(p.epilogue, x, to);
+    epilogue_store((element *)p.c, x, to);
 }
 
 template <class element, int each>
 static __device__ __forceinline__ void store(const struct tensor_product &k, int64_t c,
-                                             const float (&sums)[each][each][4])
+                                             const float (&sums)[each][each][4],
+                                             struct results<each> *all)
 {
+    unsigned warp = threadIdx.x / WARP, row0 = mma_warp_row<each>();
+    unsigned column0 = mma_warp_column<each>();
+    struct results<each> &mine = all[warp];
+    __syncthreads(); /* stages become results */
 #pragma unroll
-    for (int i = 0; i < each; i++)
-#pragma unroll
-        for (int j = 0; j < each; j++)
-#pragma unroll
-            for (int half_of = 0; half_of < 2; half_of++)
-                store_two<element>(k, c, mma_result_row<each>(i, half_of),
-                                   mma_result_column<each>(j), sums[i][j][half_of * 2],
-                                   sums[i][j][half_of * 2 + 1]);
+    for (int i = 0; i < each; i++) {
+        put_sums<each>(sums[i], mine);
+        __syncwarp();
+#pragma unroll 1
+        for (unsigned g = threadIdx.x % WARP; g < MMA_ROWS * each; g += WARP) {
+            unsigned row = g / each, column = g % each * EPILOGUE_GROUP;
+            store_group<element>(k, c, row0 + i * MMA_ROWS + row, column0 + column,
+                                 &mine.row[row][column]);
+        }
+        __syncwarp();
+    }
 }
 
 template <class element, bool across, int each>
@@ -82,7 +86,7 @@ __global__ void __launch_bounds__(BLOCK)
     matmul_tensor(const __grid_constant__ struct tensor_product k)
 {
     KERNEL_BEGIN();
-    __shared__ struct mma_stage<each> stages[MMA_STAGES];
+    __shared__ struct mma_stage<each> stages[MMA_STAGES(each)];
     const struct product &p = k.p;
     const unsigned depth = MMA_LINE_BYTES / sizeof(element);
     struct product_offsets at = product_at(p, blockIdx.z);
@@ -94,7 +98,9 @@ __global__ void __launch_bounds__(BLOCK)
     };
     float sums[each][each][4] = {};
     mma_product(b, 0, (p.k + depth - 1) / depth, stages, sums);
-    store<element, each>(k, at.c, sums);
+    static_assert(sizeof(struct results<each>) * (BLOCK / WARP) <= sizeof stages,
+                  "too many results");
+    store<element, each>(k, at.c, sums, (struct results<each> *)stages);
 }
 
 /* ---- hooks ---- */
@@ -138,11 +144,11 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     int64_t size = element_bytes(s->type);
     s->k.piece_a = mma_piece_of(p->m == 1 ? 0 : p->a_row * size, MMA_CHUNK);
     s->k.piece_b = mma_piece_of((s->across ? p->b_row : p->b_col) * size, MMA_CHUNK);
-    s->k.pairs = p->c_col == 1 && p->c_row % 2 == 0 && p->n % 2 == 0;
+    s->k.together = p->c_col == 1 && p->c_row % 8 == 0 && p->n % 8 == 0;
     for (int d = 0; d < p->batch_rank; d++) {
         s->k.piece_a = mma_piece_of(p->a_batch[d] * size, s->k.piece_a);
         s->k.piece_b = mma_piece_of(p->b_batch[d] * size, s->k.piece_b);
-        s->k.pairs = s->k.pairs && p->c_batch[d] % 2 == 0;
+        s->k.together = s->k.together && p->c_batch[d] % 8 == 0;
     }
     return STATUS_OK;
 }
@@ -157,7 +163,7 @@ static int variants(const struct kernel_state *state)
 static void describe(const struct kernel_state *state, char *text, size_t size)
 {
     int side = MMA_SIDE * state->each;
-    snprintf(text, size, "%dx%d stages %d", side, side, (int)MMA_STAGES);
+    snprintf(text, size, "%dx%d stages %d", side, side, MMA_STAGES(state->each));
 }
 
 template <bool across, int each>
@@ -175,6 +181,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     /* Tensors begin at multiples of 64 bytes; what a caller brings may not. */
     k.piece_a = mma_piece_of((int64_t)(uintptr_t)k.p.a, k.piece_a);
     k.piece_b = mma_piece_of((int64_t)(uintptr_t)k.p.b, k.piece_b);
+    k.together = k.together && (uintptr_t)k.p.c % 16 == 0 && epilogue_is_aligned(&k.p.epilogue);
     if (state->across && state->each == EACH_LARGE)
         launch_blocks<true, EACH_LARGE>(state, &k, args);
     else if (state->across)

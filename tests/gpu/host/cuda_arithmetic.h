@@ -12,6 +12,10 @@ extern "C" {
 #include "engine/graph/tensor.h"
 }
 
+struct float2 {
+    float x, y;
+};
+
 struct float4 {
     float x, y, z, w;
 } __attribute__((aligned(16)));
@@ -25,6 +29,11 @@ struct uint2 {
 } __attribute__((aligned(8)));
 
 static inline uint2 make_uint2(unsigned x, unsigned y)
+{
+    return {x, y};
+}
+
+static inline float2 make_float2(float x, float y)
 {
     return {x, y};
 }

@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(BLOCK)
 {
     KERNEL_BEGIN();
     const int each = DECODER_EACH;
-    __shared__ struct mma_stage<each> stages[MMA_STAGES];
+    __shared__ struct mma_stage<each> stages[MMA_STAGES(each)];
     const unsigned per_stage = MMA_LINE_BYTES / sizeof(element);
     struct mma_block<element, true, each> b = {
         {(const element *)k.left, k.pitch, k.lines, k.depth, MMA_CHUNK},

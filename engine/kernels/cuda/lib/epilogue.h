@@ -45,6 +45,88 @@ static __device__ OUT_OF_LINE float epilogue_value(const struct epilogue &e, flo
     return x;
 }
 
+/* ---- eight neighbours of a row at once ---- */
+
+enum { EPILOGUE_GROUP = 8 };
+
+/* Where they lie: `at` is the first one's place in the result's memory, `step` from one to the
+ * next. together: all are there, one behind the other, and begin at a multiple of 16 bytes, as do
+ * the operands; else there are `count`. */
+struct epilogue_place {
+    size_t at, step;
+    unsigned row, column, count;
+    bool together;
+};
+
+static __device__ OUT_OF_LINE float epilogue_act(float x, int act, float a, float b)
+{
+    return vf_act(x, (enum function)act, a, b);
+}
+
+/* The values take turns, so that the function is in the code once, and they in registers. */
+static __device__ __forceinline__ void epilogue_act_group(struct group<EPILOGUE_GROUP> &x,
+                                                          const struct epilogue_op &op)
+{
+#pragma unroll 1
+    for (int turn = 0; turn < EPILOGUE_GROUP; turn++) {
+        float last = epilogue_act(x.v[0], op.act, op.a, op.b);
+#pragma unroll
+        for (int i = 0; i + 1 < EPILOGUE_GROUP; i++)
+            x.v[i] = x.v[i + 1];
+        x.v[EPILOGUE_GROUP - 1] = last;
+    }
+}
+
+template <class element>
+static __device__ __forceinline__ struct group<EPILOGUE_GROUP>
+epilogue_operands(const struct epilogue_op &op, const struct epilogue_place &to) {
+    const element *y = (const element *)op.operand;
+    bool full = op.form == OPERAND_FULL, column = op.form == OPERAND_COLUMN;
+    size_t from = full ? to.at : column ? to.column : op.form == OPERAND_ROW ? to.row : 0;
+    size_t step = full ? to.step : column ? 1 : 0;
+    if (to.together && (full || column))
+        return group_at(y + from, group<EPILOGUE_GROUP>{});
+    struct group<EPILOGUE_GROUP> r;
+#pragma unroll
+    for (unsigned i = 0; i < EPILOGUE_GROUP; i++)
+        r.v[i] = i < to.count ? to_float(y[from + i * step]) : 0.0f;
+    return r;
+}
+
+/* e must be a kernel's parameter itself, or its fields come from memory one after the other. */
+template <class element>
+static __device__ __forceinline__ void epilogue_group(const struct epilogue &e,
+                                                      struct group<EPILOGUE_GROUP> &x,
+                                                      const struct epilogue_place &to)
+{
+#pragma unroll 1
+    for (int k = 0; k < e.count; k++) {
+        const struct epilogue_op &op = e.ops[k];
+        if (op.kind == POST_ACT) {
+            epilogue_act_group(x, op);
+            continue;
+        }
+        struct group<EPILOGUE_GROUP> y = epilogue_operands<element>(op, to);
+#pragma unroll
+        for (int i = 0; i < EPILOGUE_GROUP; i++)
+            x.v[i] = op.kind == POST_ADD ? x.v[i] + op.a * y.v[i] : x.v[i] * y.v[i];
+    }
+}
+
+template <class element>
+static __device__ __forceinline__ void
+epilogue_store(element *y, const struct group<EPILOGUE_GROUP> &x, const struct epilogue_place &to)
+{
+    if (to.together) {
+        group_store(y + to.at, x);
+        return;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < EPILOGUE_GROUP; i++)
+        if (i < to.count)
+            float_put(y + to.at + i * to.step, x.v[i]);
+}
+
 /* ---- host ---- */
 
 /* column: the dimension of the result that columns count (channels of an image, the last of a
@@ -103,6 +185,15 @@ static inline void epilogue_resolve(struct epilogue *e, const struct kernel_args
     for (int k = 0; k < e->count; k++)
         if (e->ops[k].kind != POST_ACT)
             e->ops[k].operand = args->in[e->ops[k].input];
+}
+
+/* All operands begin at a multiple of 16 bytes. */
+static inline bool epilogue_is_aligned(const struct epilogue *e)
+{
+    for (int k = 0; k < e->count; k++)
+        if (e->ops[k].kind != POST_ACT && (uintptr_t)e->ops[k].operand % 16 != 0)
+            return false;
+    return true;
 }
 
 #endif

@@ -21,20 +21,24 @@ enum { MMA_ROWS = 16, MMA_COLUMNS = 8, MMA_CHUNK = 16 /* bytes: a row of an 8 x 
 /* `size` bytes, 4, 8 or 16, from global to shared memory, some time before the end of copies_wait;
  * those from `bytes` on become 0. Both addresses are multiples of `size`. */
 template <int size>
-static __device__ __forceinline__ void copy_later(void *to, const void *from, unsigned bytes)
+static __device__ __forceinline__ void copy_later_to(shared_place to, const void *from,
+                                                     unsigned bytes)
 {
     if (size == MMA_CHUNK)
         PTX(host_copy_later(to, from, bytes, size),
-            "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                (unsigned)__cvta_generic_to_shared(to)),
-            "l"(from), "r"(bytes)
+            "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
             : "memory");
     else
         PTX(host_copy_later(to, from, bytes, size),
-            "cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(
-                (unsigned)__cvta_generic_to_shared(to)),
-            "l"(from), "r"(bytes), "n"(size)
+            "cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(bytes),
+            "n"(size)
             : "memory");
+}
+
+template <int size>
+static __device__ __forceinline__ void copy_later(void *to, const void *from, unsigned bytes)
+{
+    copy_later_to<size>(shared_place_of(to), from, bytes);
 }
 
 /* What the thread has begun since the last call is a group, be it empty. */
@@ -53,21 +57,31 @@ template <int pending> static __device__ __forceinline__ void copies_wait(void)
 
 /* Four 8 x 8 matrices of 16 bits, whose rows lanes 0 to 7, 8 to 15 and so on point to. Lane l gets
  * of each the 4 bytes at 4 (l % 4) of row l / 4. */
-static __device__ __forceinline__ void matrices_load(const uint4 *row, unsigned r[4])
+static __device__ __forceinline__ void matrices_load_from(shared_place row, unsigned r[4])
 {
     PTX(host_matrices_load(row, r, false),
         "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
         : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-        : "r"((unsigned)__cvta_generic_to_shared(row)));
+        : "r"(row));
 }
 
 /* The same of the transposed matrices. */
-static __device__ __forceinline__ void matrices_load_turned(const uint4 *row, unsigned r[4])
+static __device__ __forceinline__ void matrices_load_turned_from(shared_place row, unsigned r[4])
 {
     PTX(host_matrices_load(row, r, true),
         "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
         : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-        : "r"((unsigned)__cvta_generic_to_shared(row)));
+        : "r"(row));
+}
+
+static __device__ __forceinline__ void matrices_load(const uint4 *row, unsigned r[4])
+{
+    matrices_load_from(shared_place_of(row), r);
+}
+
+static __device__ __forceinline__ void matrices_load_turned(const uint4 *row, unsigned r[4])
+{
+    matrices_load_turned_from(shared_place_of(row), r);
 }
 
 /* As the type's tensor cores want it: f32 is rounded to 10 bits of mantissa, to nearest. */
