@@ -8,7 +8,7 @@
  * zeros, and the weights lie in shared memory: four channels are 8 bytes, so lanes read what they
  * multiply where it lies, of a stride of 1 or 2 without waiting for each other. A warp has two rows
  * of positions, which share what it reads of the weights. Results go through shared memory, and
- * leave by 16 bytes. */
+ * leave by 16 bytes; what a lane does to its results it does to eight channels at once. */
 #include "engine/kernels/cuda/lib/epilogue.h"
 #include "engine/kernels/cuda/lib/mma.h"
 #include "engine/kernels/cuda/lib/packed.h"
@@ -22,8 +22,9 @@ enum {
     PARTS = OUTPUTS / MMA_COLUMNS,
     LANES = OUTPUTS / MMA_COLUMNS * 32, /* of a step's weights */
     SHARED_MOST = 48 << 10,
-    LINE = OUTPUTS / 2 + 4, /* words of a position's results, and 16 bytes against conflicts */
-    RESULTS = SIDE * SIDE * LINE * 4 /* bytes of a block's results */
+    POSITIONS = 6,      /* of the image, that a thread reads before it stores one */
+    LINE = OUTPUTS + 8, /* a position's results, and 8 against conflicts */
+    RESULTS = SIDE * SIDE / ROWS * LINE * 4 /* bytes: of a row of each warp */
 };
 
 struct few {
@@ -36,8 +37,9 @@ struct few {
     int kernel_rows, row_steps; /* steps of a row of the kernel */
     int row_stride, column_stride, row_pad, column_pad;
     int in_rows, in_columns, out_rows, out_columns;
-    int64_t x_image, x_channel, x_row, x_column;
-    bool relu, whole;     /* whole: 16 bytes of results are never cut */
+    int64_t x_image;
+    int x_channel, x_row, x_column;
+    bool relu, whole;     /* whole: 8 channels are never cut, and begin at 16 bytes */
     struct epilogue rest; /* what is not bias and ReLU */
 };
 
@@ -69,25 +71,80 @@ static __device__ __forceinline__ void load_weights(const struct few &k, uint2 *
     copies_end_group();
 }
 
-/* Two words of 16 bits a channel each; zeros outside the image. */
+/* The channels of position i of the image under the block, and which bits of them count: outside
+ * the image something is read all the same, for addresses made under a condition took most of the
+ * instructions. */
+static __device__ __forceinline__ unsigned read_position(const struct few &k,
+                                                         const struct corner &at, const uint16_t *x,
+                                                         unsigned i, unsigned (&channel)[CHANNELS])
+{
+    unsigned line = divide(i, k.patch_columns);
+    int row = at.row * k.row_stride - k.row_pad + (int)line;
+    int column = at.column * k.column_stride - k.column_pad + (int)(i - line * k.patch_columns.d);
+    bool inside =
+        i < k.patch && row >= 0 && row < k.in_rows && column >= 0 && column < k.in_columns;
+    x += inside ? row * k.x_row + column * k.x_column : 0;
+#pragma unroll
+    for (unsigned c = 0; c < CHANNELS; c++)
+        channel[c] = x[c < k.channels ? (int)c * k.x_channel : 0];
+    return inside ? 0xffffffffu : 0u;
+}
+
+/* Two words of 16 bits a channel each. */
+static __device__ __forceinline__ uint2 position_of(const struct few &k,
+                                                    const unsigned (&channel)[CHANNELS],
+                                                    unsigned mask)
+{
+    unsigned second = k.channels > 1 ? channel[1] << 16 : 0;
+    unsigned third = k.channels > 2 ? channel[2] : 0,
+             fourth = k.channels > 3 ? channel[3] << 16 : 0;
+    return make_uint2((channel[0] | second) & mask, (third | fourth) & mask);
+}
+
+/* Positions are read POSITIONS at a time: one by one, each
+ * waited for memory before the next was asked for, and a block spent most of its time here. */
 static __device__ __forceinline__ void load_patch(const struct few &k, const struct corner &at,
                                                   uint2 *patch)
 {
     const uint16_t *x = (const uint16_t *)k.x + at.image * k.x_image;
-    int row0 = at.row * k.row_stride - k.row_pad,
-        column0 = at.column * k.column_stride - k.column_pad;
-    for (unsigned i = threadIdx.x; i < k.patch; i += BLOCK) {
-        unsigned line = divide(i, k.patch_columns);
-        int row = row0 + (int)line, column = column0 + (int)(i - line * k.patch_columns.d);
-        bool inside = row >= 0 && row < k.in_rows && column >= 0 && column < k.in_columns;
-        unsigned channel[CHANNELS];
+#pragma unroll 1
+    for (unsigned begin = 0; begin < k.patch; begin += (unsigned)BLOCK * POSITIONS) {
+        unsigned channel[POSITIONS][CHANNELS], mask[POSITIONS], first = begin + threadIdx.x;
 #pragma unroll
-        for (unsigned c = 0; c < CHANNELS; c++)
-            channel[c] = inside && c < k.channels
-                             ? x[row * k.x_row + column * k.x_column + c * k.x_channel]
-                             : 0;
-        patch[i] = make_uint2(channel[0] | channel[1] << 16, channel[2] | channel[3] << 16);
+        for (unsigned n = 0; n < POSITIONS; n++)
+            mask[n] = read_position(k, at, x, first + n * BLOCK, channel[n]);
+        __syncwarp(); /* or the compiler stores the first before it reads the last */
+#pragma unroll
+        for (unsigned n = 0; n < POSITIONS; n++)
+            if (first + n * BLOCK < k.patch)
+                patch[first + n * BLOCK] = position_of(k, channel[n], mask[n]);
     }
+}
+
+/* Of the lane's channels, as it lies in memory: what is made of it waits until all is here. */
+template <class element>
+static __device__ __forceinline__ void read_bias(const struct few &k, const struct corner &at,
+                                                 element (&bias)[PARTS][2])
+{
+    const element *from = (const element *)k.bias;
+#pragma unroll
+    for (int n = 0; n < PARTS * 2; n++) {
+        unsigned output = at.output + n / 2 * MMA_COLUMNS + threadIdx.x % 4 * 2 + n % 2;
+        bias[n / 2][n % 2] = from && output < k.outputs ? from[output] : element{};
+    }
+}
+
+template <class element>
+static __device__ __forceinline__ void begin_sums(const element (&bias)[PARTS][2],
+                                                  float (&sums)[ROWS][PARTS][4])
+{
+#pragma unroll
+    for (int m = 0; m < ROWS; m++)
+#pragma unroll
+        for (int j = 0; j < PARTS; j++)
+#pragma unroll
+            for (int n = 0; n < 4; n++)
+                sums[m][j][n] = to_float(bias[j][n % 2]);
 }
 
 /* ---- multiplying ---- */
@@ -127,72 +184,43 @@ static __device__ __forceinline__ void multiply(const struct few &k, const uint2
 
 /* ---- storing ---- */
 
-/* Of the warp's position 0 to 31. */
-static __device__ __forceinline__ bool place_of(const struct few &k, const struct corner &at,
-                                                unsigned position, int64_t *place)
-{
-    int row = at.row + (int)(threadIdx.x / WARP * ROWS + position / SIDE);
-    int column = at.column + (int)(position % SIDE);
-    *place = (((int64_t)at.image * k.out_rows + row) * k.out_columns + column) * k.outputs;
-    return row < k.out_rows && column < k.out_columns;
-}
-
-template <class element>
-static __device__ __forceinline__ unsigned value_of(const struct few &k, float sum, bool inside,
-                                                    int64_t place, unsigned output)
-{
-    element rounded;
-    if (k.bias && output < k.outputs)
-        sum += to_float(((const element *)k.bias)[output]);
-    if (k.relu)
-        sum = max_or_nan(sum, 0.0f);
-    if (k.rest.count && inside && output < k.outputs)
-        sum = epilogue_value<element>(k.rest, sum, (size_t)(place + output), 0, output);
-    float_put(&rounded, sum);
-    return rounded.bits;
-}
-
-template <class element>
-static __device__ __forceinline__ void put_results(const struct few &k, const struct corner &at,
-                                                   const float (&sums)[ROWS][PARTS][4],
-                                                   unsigned *results)
+/* Of a row of the warp's positions: to where a lane finds eight channels of one. */
+static __device__ __forceinline__ void put_sums(const float (&sums)[PARTS][4], float *results)
 {
     unsigned lane = threadIdx.x % WARP;
 #pragma unroll
-    for (int m = 0; m < ROWS; m++)
+    for (int j = 0; j < PARTS; j++)
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            unsigned position = m * SIDE + h * 8 + lane / 4;
-            int64_t place;
-            bool inside = place_of(k, at, position, &place);
-#pragma unroll
-            for (int j = 0; j < PARTS; j++) {
-                unsigned output = at.output + j * MMA_COLUMNS + lane % 4 * 2;
-                results[position * LINE + j * 4 + lane % 4] =
-                    value_of<element>(k, sums[m][j][h * 2], inside, place, output) |
-                    value_of<element>(k, sums[m][j][h * 2 + 1], inside, place, output + 1) << 16;
-            }
-        }
+        for (int h = 0; h < 2; h++)
+            *(float2 *)(results + (h * 8 + lane / 4) * LINE + j * MMA_COLUMNS + lane % 4 * 2) =
+                make_float2(sums[j][h * 2], sums[j][h * 2 + 1]);
 }
 
-/* A lane has 8 channels of a position. */
-static __device__ __forceinline__ void store_results(const struct few &k, const struct corner &at,
-                                                     const unsigned *results)
+template <class element>
+static __device__ __forceinline__ void store_row(const struct few &k, const struct corner &at,
+                                                 int row, const float *results)
 {
-    const unsigned pieces = OUTPUTS / 8;
-    uint16_t *y = (uint16_t *)k.y;
-    for (unsigned i = threadIdx.x % WARP; i < ROWS * SIDE * pieces; i += WARP) {
-        unsigned position = i / pieces, output = at.output + i % pieces * 8;
-        int64_t place;
-        if (!place_of(k, at, position, &place) || output >= k.outputs)
+    const unsigned groups = (unsigned)OUTPUTS / EPILOGUE_GROUP;
+    int64_t line = ((int64_t)at.image * k.out_rows + row) * k.out_columns;
+#pragma unroll 1
+    for (unsigned i = threadIdx.x % WARP; i < SIDE * groups; i += WARP) {
+        unsigned position = i / groups, output = at.output + i % groups * EPILOGUE_GROUP;
+        int column = at.column + (int)position;
+        if (row >= k.out_rows || column >= k.out_columns || output >= k.outputs)
             continue;
-        const unsigned *from = results + position * LINE + i % pieces * 4;
-        if (k.whole) {
-            *(uint4 *)(y + place + output) = *(const uint4 *)from;
-            continue;
-        }
-        for (unsigned c = 0; c < 8 && output + c < k.outputs; c++)
-            y[place + output + c] = (uint16_t)(from[c / 2] >> c % 2 * 16);
+        struct epilogue_place to = {(size_t)((line + column) * k.outputs + output),
+                                    1,
+                                    0,
+                                    output,
+                                    k.outputs - output,
+                                    k.whole};
+        struct group<EPILOGUE_GROUP> x = group_at(
+            results + position * LINE + i % groups * EPILOGUE_GROUP, group<EPILOGUE_GROUP>{});
+#pragma unroll
+        for (int n = 0; n < EPILOGUE_GROUP; n++)
+            x.v[n] = k.relu ? max_or_nan(x.v[n], 0.0f) : x.v[n];
+        epilogue_group<element>(k.rest, x, to);
+        epilogue_store((element *)k.y, x, to);
     }
 }
 
@@ -203,17 +231,25 @@ __global__ void __launch_bounds__(BLOCK, 2) conv_few(const __grid_constant__ str
     SHARED_MEMORY(uint2, memory);
     uint2 *patch = memory + weight_count(k);
     struct corner at = corner_of(k);
-    float sums[ROWS][PARTS][4] = {};
+    element bias[PARTS][2];
+    float sums[ROWS][PARTS][4];
     load_weights(k, memory);
+    read_bias(k, at, bias);
     load_patch(k, at, patch);
+    begin_sums(bias, sums);
     copies_wait<0>();
     __syncthreads();
     multiply<element>(k, memory, (const unsigned *)patch, sums);
     __syncthreads();
-    unsigned *results = (unsigned *)memory + threadIdx.x / WARP * ROWS * SIDE * LINE;
-    put_results<element>(k, at, sums, results);
-    __syncwarp();
-    store_results(k, at, results);
+    unsigned warp = threadIdx.x / WARP;
+    float *results = (float *)memory + warp * SIDE * LINE;
+#pragma unroll
+    for (int m = 0; m < ROWS; m++) {
+        put_sums(sums[m], results);
+        __syncwarp();
+        store_row<element>(k, at, at.row + (int)warp * ROWS + m, results);
+        __syncwarp();
+    }
 }
 
 /* ---- hooks ---- */
@@ -244,8 +280,10 @@ static enum status check(const struct kernel_query *q, struct error *why)
         return REFUSE(why, "no image of up to %d channels", (int)CHANNELS);
     if (!cuda_host->desc_is_nhwc(y))
         return REFUSE(why, "the result's channels are not last");
-    if (!fits_index(x) || !fits_index(y) || shape_count(&y->shape) == 0)
-        return REFUSE(why, "no results, or more than 2^31 elements");
+    if (!fits_index(x) || !fits_index(y) || !shape_count(&x->shape) || !shape_count(&y->shape))
+        return REFUSE(why, "no image, no results, or more than 2^31 elements");
+    if (!places_fit_index(x))
+        return REFUSE(why, "an image's elements lie too far apart");
     return STATUS_OK;
 }
 
@@ -263,9 +301,9 @@ static void take_window(const struct kernel_query *q, const struct window *w, st
     k->out_rows = (int)w->out[0];
     k->out_columns = (int)w->out[1];
     k->x_image = x->stride[0];
-    k->x_channel = x->stride[1];
-    k->x_row = x->stride[2];
-    k->x_column = x->stride[3];
+    k->x_channel = (int)x->stride[1];
+    k->x_row = (int)x->stride[2];
+    k->x_column = (int)x->stride[3];
     int columns = (SIDE - 1) * k->column_stride + k->row_steps * TAPS;
     k->patch_columns = divisor_of(columns);
     k->patch = (unsigned)(((SIDE - 1) * k->row_stride + k->kernel_rows) * columns);
@@ -369,6 +407,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     k.bias = state->bias == NONE ? NULL : args->in[state->bias];
     k.y = args->out[0];
     epilogue_resolve(&k.rest, args);
+    k.whole = k.whole && (uintptr_t)k.y % 16 == 0 && epilogue_is_aligned(&k.rest);
     if (state->type == DTYPE_F16)
         LAUNCH(conv_few<struct half>, state->grid, cuda_size(BLOCK), state->shared_bytes, &k, args);
     else

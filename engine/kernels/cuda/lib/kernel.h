@@ -102,6 +102,15 @@ static inline bool fits_index(const struct desc *desc)
     return shape_count(&desc->shape) < INT32_MAX;
 }
 
+/* Nor are places of elements further apart than that. */
+static inline bool places_fit_index(const struct desc *desc)
+{
+    int64_t reach = 0;
+    for (int d = 0; d < desc->shape.rank; d++)
+        reach += desc->shape.dim[d] * llabs(desc->stride[d]);
+    return reach <= INT32_MAX;
+}
+
 /* ---- division by what the launch knows ---- */
 
 /* n / d = (n m >> 32) + n >> shift for n < 2^31 (Granlund and Montgomery 1994). A divisor of 0 is
