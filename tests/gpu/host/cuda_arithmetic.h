@@ -114,6 +114,18 @@ static inline float max_or_nan(float a, float b)
     return a != a || a > b ? a : b;
 }
 
+template <class element> static inline unsigned max_or_nan_of_pairs(element, unsigned a, unsigned b)
+{
+    unsigned larger = 0;
+    for (int k = 0; k < 2; k++) {
+        element e;
+        float_put(&e, max_or_nan(to_float(element{(uint16_t)(a >> 16 * k)}),
+                                 to_float(element{(uint16_t)(b >> 16 * k)})));
+        larger |= (unsigned)e.bits << 16 * k;
+    }
+    return larger;
+}
+
 static inline uint16_t half_bits_of_float(float x)
 {
     return half_from_float(x);

@@ -23,7 +23,7 @@ struct float8 {
     uint8_t bits;
 };
 
-/* On the host tests/gpu/host/cuda_arithmetic.h has these four. */
+/* On the host tests/gpu/host/cuda_arithmetic.h has these six. */
 #ifndef FLOATS_OF_HOST
 static __device__ __forceinline__ float half_bits_to_float(uint16_t bits)
 {
@@ -51,6 +51,22 @@ static __device__ __forceinline__ float max_or_nan(float a, float b)
 {
     float larger;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+}
+
+/* The same of two pairs; the first argument only names the type. From sm_80 on. */
+static __device__ __forceinline__ unsigned max_or_nan_of_pairs(struct half, unsigned a, unsigned b)
+{
+    unsigned larger;
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+    return larger;
+}
+
+static __device__ __forceinline__ unsigned max_or_nan_of_pairs(struct bfloat, unsigned a,
+                                                               unsigned b)
+{
+    unsigned larger;
+    asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
     return larger;
 }
 #endif
