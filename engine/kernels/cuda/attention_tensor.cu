@@ -25,6 +25,7 @@ struct tensor_attention {
     struct attention a;
     unsigned piece_k, piece_v; /* bytes: every row begins at a multiple */
     bool pairs;                /* two neighbouring results can be stored at once */
+    bool words;                /* every row of queries begins at a multiple of 4 bytes */
 };
 
 /* columns: those of a head, 64 or 128, of which its size may be fewer; the others are zeros. */
@@ -55,17 +56,37 @@ lines_of(const element *data, int64_t row, const struct attention &a, unsigned p
     return {data, row, a.keys, a.size, piece};
 }
 
+/* `to`, and s.k or s.v at `at`: where the chunk goes. */
+template <class element>
+static __device__ __forceinline__ void fill_chunk(shared_place to, uint4 *half_of, unsigned at,
+                                                  const element *from, unsigned bytes,
+                                                  unsigned piece)
+{
+    if (piece == MMA_CHUNK)
+        copy_later_to<MMA_CHUNK>(to + at * MMA_CHUNK, from, bytes);
+    else
+        mma_fill_odd(half_of + at, from, bytes, piece);
+}
+
+/* A thread has the same chunk of every so many rows. s and `to`: the same. */
 template <class element, unsigned columns>
 static __device__ __forceinline__ void fill(const struct mma_lines<element> &k,
                                             const struct mma_lines<element> &v, unsigned key,
-                                            struct attention_stage &s)
+                                            struct attention_stage &s, shared_place to)
 {
     const unsigned chunks = ROW_CHUNKS(element, columns), per_chunk = MMA_CHUNK / sizeof(element);
-    for (unsigned t = threadIdx.x; t < TILE_CHUNKS; t += blockDim.x) {
-        unsigned row = t / chunks, chunk = t % chunks;
-        mma_fill_chunk(&s.k[key_at<chunks>(row, chunk)], k, key + row, chunk * per_chunk);
-        mma_fill_chunk(&s.v[value_at<element, chunks>(row, chunk)], v, key + row,
-                       chunk * per_chunk);
+    unsigned chunk = threadIdx.x % chunks, first = threadIdx.x / chunks, step = blockDim.x / chunks;
+    unsigned at = chunk * per_chunk, count = at < k.length ? min(k.length - at, per_chunk) : 0;
+    const element *from_k = k.data + (key + first) * k.stride + at;
+    const element *from_v = v.data + (key + first) * v.stride + at;
+#pragma unroll 1
+    for (unsigned row = first; row < TILE_KEYS(element, columns); row += step) {
+        unsigned bytes = key + row < k.count ? count * (unsigned)sizeof(element) : 0;
+        fill_chunk(to, s.k, key_at<chunks>(row, chunk), from_k, bytes, k.piece);
+        fill_chunk(to + sizeof s.k, s.v, value_at<element, chunks>(row, chunk), from_v, bytes,
+                   v.piece);
+        from_k += step * k.stride;
+        from_v += step * v.stride;
     }
 }
 
@@ -105,15 +126,19 @@ static __device__ __forceinline__ void multiply(float c[4], const struct factors
     mma_step(element{}, c, a.rounded, b.rounded);
 }
 
-/* The 4 bytes at a column of a row; 0 where there are none. */
-static __device__ __forceinline__ unsigned word_at(const float *row, unsigned at, unsigned size)
+/* The 4 bytes at a column of a row; 0 where there are none. words: the row begins at a multiple. */
+static __device__ __forceinline__ unsigned word_at(const float *row, unsigned at, unsigned size,
+                                                   bool)
 {
     return at < size ? (unsigned)__float_as_int(row[at]) : 0u;
 }
 
 template <class element>
-static __device__ __forceinline__ unsigned word_at(const element *row, unsigned at, unsigned size)
+static __device__ __forceinline__ unsigned word_at(const element *row, unsigned at, unsigned size,
+                                                   bool words)
 {
+    if (words)
+        return at < size ? *(const unsigned *)(row + at) : 0u;
     unsigned low = at < size ? row[at].bits : 0u, high = at + 1 < size ? row[at + 1].bits : 0u;
     return low | high << 16;
 }
@@ -145,20 +170,24 @@ template <unsigned columns> struct running {
     float largest[2], sum[2], y[columns / MMA_COLUMNS][4];
 };
 
+/* Beyond the last query they are those of the last one, whose results nobody stores twice. */
 template <class element, unsigned columns>
 static __device__ __forceinline__ void
-load_queries(const struct attention &a, const element *q, unsigned query,
+load_queries(const struct attention &a, const element *q, unsigned query, bool words_are,
              unsigned (&words)[columns / STEP_DEPTH(element)][4])
 {
     unsigned lane = threadIdx.x % WARP, per_word = 4 / (unsigned)sizeof(element);
+    const element *rows[2];
+#pragma unroll
+    for (unsigned k = 0; k < 2; k++)
+        rows[k] = q + min(query + lane / 4 + k * 8, a.queries - 1) * a.q_row;
 #pragma unroll
     for (unsigned d = 0; d < columns / STEP_DEPTH(element); d++)
 #pragma unroll
         for (unsigned k = 0; k < 4; k++) {
-            unsigned row = query + lane / 4 + k % 2 * 8;
             unsigned at =
                 d * STEP_DEPTH(element) + lane % 4 * per_word + k / 2 * (STEP_DEPTH(element) / 2);
-            words[d][k] = row < a.queries ? word_at(q + row * a.q_row, at, a.size) : 0u;
+            words[d][k] = word_at(rows[k % 2], at, a.size, words_are);
         }
 }
 
@@ -189,27 +218,44 @@ template <class element> struct masks {
     bool two;
 };
 
-/* Scale and mask; what is beyond the last key is no key. */
+/* Scale and mask; what is beyond the last key is no key. The mask is read without asking for each
+ * score whether it is there, nor in 64 bits where: that was a third of the instructions of a tile,
+ * and they were there where nothing is masked, too. */
 template <class element, unsigned tiles>
 static __device__ __forceinline__ void finish_scores(const struct attention &a,
                                                      const struct masks<element> &mask,
                                                      unsigned key0, float (&s)[tiles][4])
 {
-    unsigned lane = threadIdx.x % WARP;
+    unsigned first = key0 + threadIdx.x % 4 * 2;
 #pragma unroll
-    for (unsigned j = 0; j < tiles; j++)
+    for (unsigned n = 0; n < tiles * 4; n++)
+        s[n / 4][n % 4] *= a.scale;
+    if (a.mask) {
+        const element *rows[2] = {mask.first, mask.first + (mask.two ? 8 * a.mask_at[2] : 0)};
 #pragma unroll
-        for (unsigned e = 0; e < 4; e++) {
-            unsigned key = key0 + j * MMA_COLUMNS + lane % 4 * 2 + e % 2;
-            bool is = key < a.keys;
-            int64_t at = key * a.mask_at[3] + (e / 2 && mask.two ? 8 * a.mask_at[2] : 0);
-            float shift = a.mask && is ? to_float(mask.first[at]) : 0.0f;
-            s[j][e] = is ? a.scale * s[j][e] + shift : -INFINITY;
+        for (unsigned n = 0; n < tiles * 4; n++) {
+            unsigned key = min(first + n / 4 * MMA_COLUMNS + n % 2, a.keys - 1);
+            s[n / 4][n % 4] += to_float(rows[n % 4 / 2][(int)key * (int)a.mask_at[3]]);
         }
+    }
+    if (key0 + tiles * MMA_COLUMNS <= a.keys)
+        return;
+#pragma unroll
+    for (unsigned n = 0; n < tiles * 4; n++)
+        if (first + n / 4 * MMA_COLUMNS + n % 2 >= a.keys)
+            s[n / 4][n % 4] = -INFINITY;
+}
+
+/* e^(x - shift). Of 16 bits by a power of 2, of half as many instructions: the error of its
+ * argument is far below theirs. */
+template <class element> static __device__ __forceinline__ float exp_of(float x, float shift)
+{
+    const float log2_e = 1.44269504f;
+    return sizeof(element) == 2 ? exp2f(fmaf(x, log2_e, -shift * log2_e)) : expf(x - shift);
 }
 
 /* Scores become what they are in the softmax's sums; shrink: by how much what came before does. */
-template <unsigned tiles, unsigned columns>
+template <class element, unsigned tiles, unsigned columns>
 static __device__ __forceinline__ void take_scores(float (&s)[tiles][4], struct running<columns> &r,
                                                    float (&shrink)[2])
 {
@@ -222,12 +268,12 @@ static __device__ __forceinline__ void take_scores(float (&s)[tiles][4], struct 
         for (int with = 1; with < 4; with *= 2) /* the four lanes of a query */
             largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, with));
         float shift = largest == -INFINITY ? 0.0f : largest; /* all keys so far are masked out */
-        shrink[row] = expf(r.largest[row] - shift);
+        shrink[row] = exp_of<element>(r.largest[row], shift);
 #pragma unroll
         for (unsigned j = 0; j < tiles; j++)
 #pragma unroll
             for (int e = 2 * row; e < 2 * row + 2; e++)
-                sum += s[j][e] = expf(s[j][e] - shift);
+                sum += s[j][e] = exp_of<element>(s[j][e], shift);
         r.largest[row] = largest;
         r.sum[row] = r.sum[row] * shrink[row] + sum;
     }
@@ -395,12 +441,15 @@ __global__ void __launch_bounds__(BLOCK_MOST, 1)
     struct running<columns> r = {
     };
     r.largest[0] = r.largest[1] = -INFINITY;
-    fill<element, columns>(k, v, 0, stages[0]);
+    shared_place memory = shared_place_of(stages);
+    KEEP(memory);
+    fill<element, columns>(k, v, 0, stages[0], memory);
     copies_end_group();
-    load_queries<element, columns>(a, h.q, query, q);
+    load_queries<element, columns>(a, h.q, query, t.words, q);
     for (unsigned key = 0, n = 0; key < a.keys; key += tile, n ^= 1) {
         if (key + tile < a.keys)
-            fill<element, columns>(k, v, key + tile, stages[n ^ 1]);
+            fill<element, columns>(k, v, key + tile, stages[n ^ 1],
+                                   memory + (n ^ 1) * sizeof stages[0]);
         copies_end_group();
         copies_wait<1>();
         __syncthreads();
@@ -408,7 +457,7 @@ __global__ void __launch_bounds__(BLOCK_MOST, 1)
             float s[tiles][4] = {}, shrink[2];
             scores<element, exact, columns>(stages[n].k, q, s);
             finish_scores<element>(a, mask, key, s);
-            take_scores(s, r, shrink);
+            take_scores<element>(s, r, shrink);
             add_values<element, exact, columns>(stages[n].v, s, shrink, r);
         }
         __syncthreads();
@@ -443,6 +492,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->t.piece_k = mma_piece_of(s->call.start[1], mma_piece_of(s->call.a.k_row * size, piece));
     s->t.piece_v = mma_piece_of(s->call.start[2], mma_piece_of(s->call.a.v_row * size, piece));
     s->t.pairs = s->call.a.size % 2 == 0;
+    s->t.words = s->t.pairs && s->call.a.q_row * size % 4 == 0 && s->call.start[0] % 4 == 0;
     return STATUS_OK;
 }
 
@@ -478,6 +528,7 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
     /* Tensors begin at multiples of 64 bytes; what a caller brings may not. */
     t.piece_k = mma_piece_of((int64_t)(uintptr_t)t.a.k, t.piece_k);
     t.piece_v = mma_piece_of((int64_t)(uintptr_t)t.a.v, t.piece_v);
+    t.words = t.words && (uintptr_t)t.a.q % 4 == 0;
     if (t.a.size <= SIZE_FEW)
         launch_columns<SIZE_FEW>(s, &t, args);
     else

@@ -74,6 +74,8 @@ static inline enum status attention_plan(const struct kernel_query *q, int queri
                              &of, why));
     if (of.head_size > size_max)
         return REFUSE(why, "heads of more than %d elements", size_max);
+    if (mask && !places_fit_index(mask))
+        return REFUSE(why, "a mask of more than 2^31 elements");
     if (of.heads > GRID_YZ || of.batch > GRID_YZ || of.keys == 0)
         return REFUSE(why, "no keys, or more heads or batches than a grid has");
     const int64_t starts[] = {of.q_start, of.k_start, of.v_start};

@@ -68,28 +68,19 @@ static __device__ __forceinline__ void mma_fill_pieces(uint4 *to, const void *fr
     }
 }
 
-/* A chunk of which `bytes` are there, from memory where `piece` bytes can be copied at once. */
+/* A chunk of which `bytes` are there, from memory where it cannot be copied at once but by pieces.
+ * Out of line: what few need should not lie between the instructions of what all do. */
 template <class element>
-static __device__ __forceinline__ void mma_fill_bytes(uint4 *to, const element *from,
-                                                      unsigned bytes, unsigned piece)
+static __device__ OUT_OF_LINE void mma_fill_odd(uint4 *to, const element *from, unsigned bytes,
+                                                unsigned piece)
 {
     const unsigned limit = MMA_CHUNK / sizeof(element);
-    if (piece == MMA_CHUNK)
-        copy_later<MMA_CHUNK>(to, from, bytes);
-    else if (piece == MMA_CHUNK / 2)
+    if (piece == MMA_CHUNK / 2)
         mma_fill_pieces<MMA_CHUNK / 2>(to, from, bytes);
     else if (piece == MMA_CHUNK / 4)
         mma_fill_pieces<MMA_CHUNK / 4>(to, from, bytes);
     for (unsigned k = 0; k < limit && piece == 0; k++)
         ((element *)to)[k] = k * sizeof(element) < bytes ? from[k] : element{};
-}
-
-/* Out of line: what few need should not lie between the instructions of what all do. */
-template <class element>
-static __device__ OUT_OF_LINE void mma_fill_odd(uint4 *to, const element *from, unsigned bytes,
-                                                unsigned piece)
-{
-    mma_fill_bytes(to, from, bytes, piece);
 }
 
 /* Elements at..at + 15 bytes of a line; 0 where there are none. */
@@ -100,7 +91,11 @@ static __device__ __forceinline__ void mma_fill_chunk(uint4 *to, const struct mm
     const unsigned limit = MMA_CHUNK / sizeof(element);
     unsigned count = line < f.count && at < f.length ? min(f.length - at, limit) : 0;
     const element *from = f.data + (count ? line * f.stride + at : 0);
-    mma_fill_bytes(to, from, count * (unsigned)sizeof(element), f.piece);
+    unsigned bytes = count * (unsigned)sizeof(element);
+    if (f.piece == MMA_CHUNK)
+        copy_later<MMA_CHUNK>(to, from, bytes);
+    else
+        mma_fill_odd(to, from, bytes, f.piece);
 }
 
 /* What a thread copies of a factor: of each stage `each` / 2 chunks, which lie BLOCK chunks apart
