@@ -30,7 +30,7 @@ static const struct pass_row rows[] = {
     {.name = "update_rows", .run = pass_update_rows}, /* while sums are Adds */
     {.name = "absorb_expand", .run = pass_absorb_expand, .host = true},
     {.name = "join_embeddings", .run = pass_join_embeddings}, /* while sums are Adds */
-    {.name = "merge_products", .run = pass_merge_products, .host = true},
+    {.name = "merge_products", .run = pass_merge_products},
     {.name = "fuse_gate", .run = pass_fuse_gate}, /* while ReLUs are nodes */
     {.name = "fuse_epilogue", .run = pass_fuse_epilogue},
     {.name = "merge_qkv", .run = pass_merge_qkv},

@@ -10,9 +10,12 @@
  * columns of the right one. A lane gets two gates of a unit for two sequences, and exchanges with
  * one that has the other two, so that each has all of one. The order of the depth is free if both
  * factors have the same: a lane takes 16 bytes of a line at once, and four lanes' 64 bytes make two
- * steps of the tensor cores. Lines of states lie at multiples of all banks, so those of odd rows
- * have their halves of 128 bytes exchanged: eight lanes, who read 64 bytes of two rows, do not meet
- * in a bank. */
+ * steps of the tensor cores.
+ *
+ * A store into another block's memory costs by the runs of bytes that it touches. So states lie by
+ * groups of four units, those of all sequences beside each other: what a warp sends is one run. The
+ * order of the sequences differs by group, so that lanes who read several groups of several
+ * sequences do not meet in a bank. */
 #include "engine/kernels/cuda/lib/cluster.h"
 #include "engine/kernels/cuda/lib/mma.h"
 #include "engine/kernels/cuda/lib/packed.h"
@@ -21,13 +24,12 @@
 
 enum {
     GATES = 4,
-    UNITS = 4,   /* of a warp */
-    LANES = 8,   /* of a unit */
-    STEPS = 2,   /* of the tensor cores, that a lane's 16 bytes of a line are for */
-    DEPTH = 32,  /* of both factors, in these steps */
-    PIECE = 8,   /* elements of 16 bytes */
-    SWAPPED = 4, /* pieces: half of 128 bytes */
-    FEW = 2,     /* tiles of eight sequences */
+    UNITS = 4,  /* of a warp */
+    LANES = 8,  /* of a unit */
+    STEPS = 2,  /* of the tensor cores, that a lane's 16 bytes of a line are for */
+    DEPTH = 32, /* of both factors, in these steps */
+    PIECE = 8,  /* elements of 16 bytes */
+    FEW = 2,    /* tiles of eight sequences */
     MANY = 4,
     HIDDEN_MOST = CLUSTER_MOST * UNITS * BLOCK / WARP,
     HIDDEN_STEP = 64 /* states of so many units are 128 bytes */
@@ -87,22 +89,23 @@ static __device__ __forceinline__ void end_lane(const struct rnn &k,
     }
 }
 
-/* ---- shared memory: weights, then the states of all units twice, of rows of 16 bits ---- */
+/* ---- shared memory: weights, then the states of all units twice, of 16 bits ---- */
 
 static __host__ __device__ __forceinline__ unsigned weight_pieces(const struct rnn &k)
 {
     return k.hidden / CLUSTER_MOST / UNITS * ((k.input + k.hidden) / DEPTH) * STEPS * WARP;
 }
 
-static __device__ __forceinline__ unsigned state_at(const struct rnn &k, unsigned row,
-                                                    unsigned piece)
+/* Where four units of a sequence lie, in 8 bytes. */
+template <int tiles>
+static __device__ __forceinline__ unsigned state_at(unsigned row, unsigned group)
 {
-    return row * (k.hidden / PIECE) + (piece ^ row % 2 * SWAPPED);
+    return group * (MMA_COLUMNS * tiles) + (row ^ group / 2 % 4 * 4);
 }
 
 template <int tiles, class element>
 static __device__ __forceinline__ void fill_memory(const struct rnn &k, unsigned rank,
-                                                   uint4 *weights, uint4 *states)
+                                                   uint4 *weights, uint2 *states)
 {
     const unsigned rows = MMA_COLUMNS * tiles;
     const uint4 *from =
@@ -115,35 +118,33 @@ static __device__ __forceinline__ void fill_memory(const struct rnn &k, unsigned
     for (unsigned t = threadIdx.x; t < rows * k.hidden; t += blockDim.x) {
         unsigned row = t / k.hidden, unit = t - row * k.hidden;
         unsigned sequence = min(blockIdx.x / CLUSTER_MOST * rows + row, k.batch - 1);
-        to[state_at(k, row, unit / PIECE) * PIECE + unit % PIECE] =
+        to[state_at<tiles>(row, unit / UNITS) * UNITS + unit % UNITS] =
             h ? h[outer_of(k, sequence, unit)] : element{};
     }
 }
 
 /* ---- products ---- */
 
-/* rows: pieces of the lane's lines; swap: of the piece's number; depth: in units of DEPTH. */
-template <int tiles, int ahead, class element>
-static __device__ __forceinline__ void add_lines(const uint4 *const (&rows)[tiles], unsigned swap,
-                                                 const uint4 *weights, unsigned depth,
-                                                 float (&sums)[tiles][4])
+/* What both kinds of lines share: the weights of a lane for DEPTH of the depth. */
+struct lane_weights {
+    unsigned gates[STEPS][4];
+};
+
+static __device__ __forceinline__ struct lane_weights weights_at(const uint4 *weights,
+                                                                 unsigned depth)
 {
-    unsigned lane = threadIdx.x % WARP;
-#pragma unroll ahead
-    for (unsigned d = 0; d < depth; d++) {
-        unsigned piece = (d * (DEPTH / PIECE) + lane % 4) ^ swap;
-        uint4 first = weights[d * STEPS * WARP + lane];
-        uint4 second = weights[(d * STEPS + 1) * WARP + lane];
-        const unsigned gates[STEPS][4] = {{first.x, first.y, first.z, first.w},
-                                          {second.x, second.y, second.z, second.w}};
-#pragma unroll
-        for (int i = 0; i < tiles; i++) {
-            uint4 line = rows[i][piece];
-            const unsigned states[STEPS][2] = {{line.x, line.y}, {line.z, line.w}};
-            mma_step(element{}, sums[i], gates[0], states[0]);
-            mma_step(element{}, sums[i], gates[1], states[1]);
-        }
-    }
+    const uint4 *at = weights + depth * STEPS * WARP + threadIdx.x % WARP;
+    uint4 first = at[0], second = at[WARP];
+    return {{{first.x, first.y, first.z, first.w}, {second.x, second.y, second.z, second.w}}};
+}
+
+template <class element>
+static __device__ __forceinline__ void add_line(const struct lane_weights &w, const uint2 &first,
+                                                const uint2 &second, float sums[4])
+{
+    const unsigned left[2] = {first.x, first.y}, right[2] = {second.x, second.y};
+    mma_step(element{}, sums, w.gates[0], left);
+    mma_step(element{}, sums, w.gates[1], right);
 }
 
 /* Biases and x W of a step. */
@@ -163,20 +164,36 @@ static __device__ __forceinline__ void project(const struct rnn &k,
         sums[i][0] = sums[i][1] = low;
         sums[i][2] = sums[i][3] = high;
     }
-    add_lines<tiles, 8, element>(rows, 0, weights, k.input / DEPTH, sums);
+#pragma unroll 8
+    for (unsigned d = 0; d < k.input / DEPTH; d++) {
+        struct lane_weights w = weights_at(weights, d);
+#pragma unroll
+        for (int i = 0; i < tiles; i++) {
+            uint4 line = rows[i][d * (DEPTH / PIECE) + threadIdx.x % 4];
+            add_line<element>(w, make_uint2(line.x, line.y), make_uint2(line.z, line.w), sums[i]);
+        }
+    }
 }
 
 template <int tiles, class element>
-static __device__ __forceinline__ void recur(const struct rnn &k, const uint4 *states,
+static __device__ __forceinline__ void recur(const struct rnn &k, const uint2 *states,
                                              const uint4 *weights, float (&sums)[tiles][4])
 {
-    const uint4 *rows[tiles];
-    unsigned row = threadIdx.x % WARP / 4;
+    const unsigned lines = MMA_COLUMNS * tiles;
+    const uint2 *rows[tiles];
 #pragma unroll
     for (int i = 0; i < tiles; i++)
-        rows[i] = states + (i * MMA_COLUMNS + row) * (k.hidden / PIECE);
-    const uint4 *after_input = weights + k.input / DEPTH * STEPS * WARP;
-    add_lines<tiles, 4, element>(rows, row % 2 * SWAPPED, after_input, k.hidden / DEPTH, sums);
+        rows[i] =
+            states + state_at<tiles>(i * MMA_COLUMNS + threadIdx.x % WARP / 4, threadIdx.x % 4 * 2);
+#pragma unroll 4
+    for (unsigned d = 0; d < k.hidden / DEPTH; d++) {
+        struct lane_weights w = weights_at(weights, k.input / DEPTH + d);
+#pragma unroll
+        for (int i = 0; i < tiles; i++) {
+            const uint2 *at = rows[i] + d * (DEPTH / UNITS) * lines;
+            add_line<element>(w, at[0], at[lines], sums[i]);
+        }
+    }
 }
 
 /* ---- cells, and what becomes of the new states ---- */
@@ -233,12 +250,11 @@ static __device__ __forceinline__ uint2 gather_line(const struct lane_state<tile
 
 /* To all blocks of the cluster; two lanes of the same line share them. */
 template <int tiles>
-static __device__ __forceinline__ void send_line(const struct rnn &k, unsigned unit, uint2 line,
-                                                 uint4 *states)
+static __device__ __forceinline__ void send_line(unsigned unit, uint2 line, uint2 *states)
 {
     unsigned lane = threadIdx.x % WARP, tile = lane / LANES % tiles;
     unsigned row = tile * MMA_COLUMNS + lane % 4 * 2 + lane / 4 % 2;
-    uint2 *to = (uint2 *)&states[state_at(k, row, unit / PIECE)] + unit / UNITS % 2;
+    uint2 *to = &states[state_at<tiles>(row, unit / UNITS)];
     const unsigned lanes = UNITS / tiles;
 #pragma unroll
     for (unsigned n = 0; n < CLUSTER_MOST / lanes; n++)
@@ -273,7 +289,7 @@ __global__ void __launch_bounds__(BLOCK, 1) lstm_cluster(const __grid_constant__
         return;
     SHARED_MEMORY(uint4, weights);
     const unsigned lines = MMA_COLUMNS * tiles;
-    uint4 *states = weights + weight_pieces(k);
+    uint2 *states = (uint2 *)(weights + weight_pieces(k));
     unsigned rank = cluster_rank(), warp = threadIdx.x / WARP;
     const uint4 *columns = weights + warp * ((k.input + k.hidden) / DEPTH * STEPS * WARP);
     struct lane_state<tiles> s;
@@ -284,11 +300,11 @@ __global__ void __launch_bounds__(BLOCK, 1) lstm_cluster(const __grid_constant__
     cluster_wait();
     project<tiles, element>(k, s, 0, columns, sums);
     for (unsigned step = 0; step < k.steps; step++) {
-        unsigned unit = s.unit / UNITS * UNITS, stride = lines * (k.hidden / PIECE);
+        unsigned unit = s.unit / UNITS * UNITS, stride = lines * (k.hidden / UNITS);
         recur<tiles, element>(k, states + step % 2 * stride, columns, sums);
         compute_cells<tiles>(sums, step, s);
         uint2 line = gather_line<tiles, element>(s);
-        send_line<tiles>(k, unit, line, states + (step + 1) % 2 * stride);
+        send_line<tiles>(unit, line, states + (step + 1) % 2 * stride);
         cluster_arrive();
         store_line<tiles, element>(k, s, step, unit, line);
         if (step + 1 < k.steps)
