@@ -55,6 +55,10 @@ for floats in bf16 tf32; do
         prints '^[1-9][0-9]+ passed, 0 failed'
     done
 done
+# Both halves of a cluster's barrier (tests/gpu/host/grid.c).
+runs env RIDGE_HOST_ARRIVE=1 "$build/tests/ops/run" --providers cuda --device cuda --floats bf16 --plain \
+    --kernel cuda_lstm_cluster
+prints '^[1-9][0-9]* passed, 0 failed'
 # First convolutions, recurrences in clusters and the decoder multiply on tensor cores, too.
 for kernel in cuda_conv_few cuda_lstm_cluster; do
     run "$build/tests/ops/run" --providers cuda --device cuda --floats f16 --plain --kernel $kernel

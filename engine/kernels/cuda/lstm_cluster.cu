@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * LSTM in 16 bits, all steps in one launch, on tensor cores, from sm_90 on. A cluster of eight
- * blocks has 32 sequences of a direction, or 16; each block has an eighth of the units and keeps
- * their columns of W and R in its shared memory, beside the states of all units before and after
- * the step. So a step reads x, and sends each block's states to the other seven; clusters never
- * wait for each other. The product of the next step's x fills the time of the cluster's barrier.
+ * blocks has 40 sequences of a direction, or 16; each block has an eighth of the units. Their
+ * columns of R are in its registers, those of W in its shared memory, beside the states of all
+ * units before and after the step and x of the step. So a step reads x, and sends each block's
+ * states to the other seven; clusters never wait for each other. x of the next step comes while
+ * the step is computed, and its product fills the time of the cluster's barrier.
  *
  * A warp has four units, whose 16 gates are the rows of the left factor; eight sequences are the
  * columns of the right one. A lane gets two gates of a unit for two sequences, and exchanges with
@@ -14,8 +15,9 @@
  *
  * A store into another block's memory costs by the runs of bytes that it touches. So states lie by
  * groups of four units, those of all sequences beside each other: what a warp sends is one run. The
- * order of the sequences differs by group, so that lanes who read several groups of several
- * sequences do not meet in a bank. */
+ * sequences begin elsewhere in each group, so that lanes who read several groups of several
+ * sequences do not meet in a bank. Lines of x lie at multiples of all banks; those of odd rows have
+ * the halves of 128 bytes exchanged for the same reason. */
 #include "engine/kernels/cuda/lib/cluster.h"
 #include "engine/kernels/cuda/lib/mma.h"
 #include "engine/kernels/cuda/lib/packed.h"
@@ -24,23 +26,29 @@
 
 enum {
     GATES = 4,
-    UNITS = 4,  /* of a warp */
-    LANES = 8,  /* of a unit */
-    STEPS = 2,  /* of the tensor cores, that a lane's 16 bytes of a line are for */
-    DEPTH = 32, /* of both factors, in these steps */
-    PIECE = 8,  /* elements of 16 bytes */
-    FEW = 2,    /* tiles of eight sequences */
-    MANY = 4,
+    UNITS = 4,     /* of a warp */
+    LANES = 8,     /* of a unit */
+    STEPS = 2,     /* of the tensor cores, that a lane's 16 bytes of a line are for */
+    DEPTH = 32,    /* of both factors, in these steps */
+    PIECE = 8,     /* elements of 16 bytes */
+    LINE_STEP = 8, /* pieces: 128 bytes */
+    FEW = 2,       /* tiles of eight sequences */
+    MANY = 5,
     HIDDEN_MOST = CLUSTER_MOST * UNITS * BLOCK / WARP,
-    HIDDEN_STEP = 64 /* states of so many units are 128 bytes */
+    KEPT = HIDDEN_MOST / DEPTH /* of R, in registers */
+};
+
+struct lstm {
+    struct rnn rnn;                        /* whose w and r are packed for this */
+    unsigned weights, kept, states, pitch; /* 16 bytes: of W and R of a block, of the states of its
+                                              sequences, of a line of x */
 };
 
 /* ---- what a lane has ---- */
 
-/* One sequence of each tile, and the lines that it reads for the products. */
+/* A unit of one sequence of each tile. */
 template <int tiles> struct lane_state {
     unsigned unit, sequence[tiles], length[tiles];
-    unsigned line[tiles], line_length[tiles];
     float c[tiles], h[tiles];
 };
 
@@ -63,10 +71,8 @@ static __device__ __forceinline__ void begin_lane(const struct rnn &k, unsigned 
 #pragma unroll
     for (int i = 0; i < tiles; i++) {
         s.sequence[i] = first + i * MMA_COLUMNS + lane % 4 * 2 + lane / 4 % 2;
-        s.line[i] = min(first + i * MMA_COLUMNS + lane / 4, k.batch - 1);
         unsigned sequence = min(s.sequence[i], k.batch - 1);
         s.length[i] = rnn_length_of(k, sequence);
-        s.line_length[i] = rnn_length_of(k, s.line[i]);
         s.h[i] = h ? to_float(h[outer_of(k, sequence, s.unit)]) : 0.0f;
         s.c[i] = c ? to_float(c[outer_of(k, sequence, s.unit)]) : 0.0f;
     }
@@ -89,43 +95,63 @@ static __device__ __forceinline__ void end_lane(const struct rnn &k,
     }
 }
 
-/* ---- shared memory: weights, then the states of all units twice, of 16 bits ---- */
-
-static __host__ __device__ __forceinline__ unsigned weight_pieces(const struct rnn &k)
-{
-    return k.hidden / CLUSTER_MOST / UNITS * ((k.input + k.hidden) / DEPTH) * STEPS * WARP;
-}
+/* ---- shared memory: W, the states of all units twice, x of a step ---- */
 
 /* Where four units of a sequence lie, in 8 bytes. */
 template <int tiles>
 static __device__ __forceinline__ unsigned state_at(unsigned row, unsigned group)
 {
-    return group * (MMA_COLUMNS * tiles) + (row ^ group / 2 % 4 * 4);
+    const unsigned lines = MMA_COLUMNS * tiles;
+    unsigned turned = row + group / 2 % 4 * 4;
+    return group * lines + (turned < lines ? turned : turned - lines);
+}
+
+static __device__ __forceinline__ unsigned line_at(const struct lstm &k, unsigned row,
+                                                   unsigned piece)
+{
+    return row * k.pitch + (piece ^ row % 2 * (LINE_STEP / 2));
 }
 
 template <int tiles, class element>
-static __device__ __forceinline__ void fill_memory(const struct rnn &k, unsigned rank,
+static __device__ __forceinline__ void fill_memory(const struct lstm &k, unsigned rank,
                                                    uint4 *weights, uint2 *states)
 {
+    const struct rnn &r = k.rnn;
     const unsigned rows = MMA_COLUMNS * tiles;
-    const uint4 *from =
-        (const uint4 *)k.w + (size_t)(blockIdx.z * CLUSTER_MOST + rank) * weight_pieces(k);
-    const element *h = (const element *)k.initial_h;
+    const uint4 *from = (const uint4 *)r.w + (size_t)(blockIdx.z * CLUSTER_MOST + rank) * k.weights;
+    const element *h = (const element *)r.initial_h;
     element *to = (element *)states;
 #pragma unroll 8
-    for (unsigned t = threadIdx.x; t < weight_pieces(k); t += blockDim.x)
+    for (unsigned t = threadIdx.x; t < k.weights; t += blockDim.x)
         weights[t] = from[t];
-    for (unsigned t = threadIdx.x; t < rows * k.hidden; t += blockDim.x) {
-        unsigned row = t / k.hidden, unit = t - row * k.hidden;
-        unsigned sequence = min(blockIdx.x / CLUSTER_MOST * rows + row, k.batch - 1);
+    for (unsigned t = threadIdx.x; t < rows * r.hidden; t += blockDim.x) {
+        unsigned row = t / r.hidden, unit = t - row * r.hidden;
+        unsigned sequence = min(blockIdx.x / CLUSTER_MOST * rows + row, r.batch - 1);
         to[state_at<tiles>(row, unit / UNITS) * UNITS + unit % UNITS] =
-            h ? h[outer_of(k, sequence, unit)] : element{};
+            h ? h[outer_of(r, sequence, unit)] : element{};
     }
+}
+
+/* Begins to copy x of a step, a line by a warp. */
+template <int tiles, class element>
+static __device__ __forceinline__ void fetch_lines(const struct lstm &k, unsigned step, uint4 *x)
+{
+    const struct rnn &r = k.rnn;
+    const unsigned rows = MMA_COLUMNS * tiles;
+    unsigned lane = threadIdx.x % WARP;
+    for (unsigned row = threadIdx.x / WARP; row < rows; row += blockDim.x / WARP) {
+        unsigned sequence = min(blockIdx.x / CLUSTER_MOST * rows + row, r.batch - 1);
+        struct rnn_line l = rnn_line_at(r, sequence, step, rnn_length_of(r, sequence));
+        const element *from = (const element *)r.x + (size_t)l.row * r.input;
+        for (unsigned piece = lane; piece < r.input / PIECE; piece += WARP)
+            copy_later<MMA_CHUNK>(x + line_at(k, row, piece), from + piece * PIECE, MMA_CHUNK);
+    }
+    copies_end_group();
 }
 
 /* ---- products ---- */
 
-/* What both kinds of lines share: the weights of a lane for DEPTH of the depth. */
+/* A lane's weights for DEPTH of the depth. */
 struct lane_weights {
     unsigned gates[STEPS][4];
 };
@@ -138,6 +164,18 @@ static __device__ __forceinline__ struct lane_weights weights_at(const uint4 *we
     return {{{first.x, first.y, first.z, first.w}, {second.x, second.y, second.z, second.w}}};
 }
 
+/* Those of R. */
+static __device__ __forceinline__ void keep_weights(const struct lstm &k, unsigned rank,
+                                                    struct lane_weights (&kept)[KEPT])
+{
+    const struct rnn &r = k.rnn;
+    const uint4 *from = (const uint4 *)r.r + (size_t)(blockIdx.z * CLUSTER_MOST + rank) * k.kept;
+    from += threadIdx.x / WARP * (r.hidden / DEPTH * STEPS * WARP);
+#pragma unroll
+    for (unsigned d = 0; d < KEPT; d++)
+        kept[d] = weights_at(from, d < r.hidden / DEPTH ? d : 0);
+}
+
 template <class element>
 static __device__ __forceinline__ void add_line(const struct lane_weights &w, const uint2 &first,
                                                 const uint2 &second, float sums[4])
@@ -147,37 +185,36 @@ static __device__ __forceinline__ void add_line(const struct lane_weights &w, co
     mma_step(element{}, sums, w.gates[1], right);
 }
 
-/* Biases and x W of a step. */
+/* Biases and x W. */
 template <int tiles, class element>
-static __device__ __forceinline__ void project(const struct rnn &k,
-                                               const struct lane_state<tiles> &s, unsigned step,
+static __device__ __forceinline__ void project(const struct lstm &k, unsigned unit, const uint4 *x,
                                                const uint4 *weights, float (&sums)[tiles][4])
 {
-    const uint4 *rows[tiles];
-    unsigned gate = threadIdx.x / 4 % 2 * 2;
-    const float *bias = k.bias + (blockIdx.z * GATES + gate) * k.hidden + s.unit;
-    float low = bias[0], high = bias[k.hidden];
+    const struct rnn &r = k.rnn;
+    unsigned gate = threadIdx.x / 4 % 2 * 2, row = threadIdx.x % WARP / 4;
+    const float *bias = r.bias + (blockIdx.z * GATES + gate) * r.hidden + unit;
+    float low = bias[0], high = bias[r.hidden];
 #pragma unroll
     for (int i = 0; i < tiles; i++) {
-        size_t row = rnn_line_at(k, s.line[i], step, s.line_length[i]).row;
-        rows[i] = (const uint4 *)((const element *)k.x + row * k.input);
         sums[i][0] = sums[i][1] = low;
         sums[i][2] = sums[i][3] = high;
     }
-#pragma unroll 8
-    for (unsigned d = 0; d < k.input / DEPTH; d++) {
+#pragma unroll 4
+    for (unsigned d = 0; d < r.input / DEPTH; d++) {
         struct lane_weights w = weights_at(weights, d);
+        const uint4 *at = x + line_at(k, row, d * (DEPTH / PIECE) + threadIdx.x % 4);
 #pragma unroll
         for (int i = 0; i < tiles; i++) {
-            uint4 line = rows[i][d * (DEPTH / PIECE) + threadIdx.x % 4];
+            uint4 line = at[i * MMA_COLUMNS * k.pitch];
             add_line<element>(w, make_uint2(line.x, line.y), make_uint2(line.z, line.w), sums[i]);
         }
     }
 }
 
 template <int tiles, class element>
-static __device__ __forceinline__ void recur(const struct rnn &k, const uint2 *states,
-                                             const uint4 *weights, float (&sums)[tiles][4])
+static __device__ __forceinline__ void recur(const struct lstm &k, const uint2 *states,
+                                             const struct lane_weights (&kept)[KEPT],
+                                             float (&sums)[tiles][4])
 {
     const unsigned lines = MMA_COLUMNS * tiles;
     const uint2 *rows[tiles];
@@ -185,139 +222,175 @@ static __device__ __forceinline__ void recur(const struct rnn &k, const uint2 *s
     for (int i = 0; i < tiles; i++)
         rows[i] =
             states + state_at<tiles>(i * MMA_COLUMNS + threadIdx.x % WARP / 4, threadIdx.x % 4 * 2);
-#pragma unroll 4
-    for (unsigned d = 0; d < k.hidden / DEPTH; d++) {
-        struct lane_weights w = weights_at(weights, k.input / DEPTH + d);
+#pragma unroll
+    for (unsigned d = 0; d < KEPT; d++) {
+        if (d >= k.rnn.hidden / DEPTH)
+            break;
 #pragma unroll
         for (int i = 0; i < tiles; i++) {
             const uint2 *at = rows[i] + d * (DEPTH / UNITS) * lines;
-            add_line<element>(w, at[0], at[lines], sums[i]);
+            add_line<element>(kept[d], at[0], at[lines], sums[i]);
         }
     }
 }
 
 /* ---- cells, and what becomes of the new states ---- */
 
+/* To 16 bits and better, in a third of the instructions of the exact ones. */
+static __device__ __forceinline__ float sigmoid_of(float x)
+{
+    const float log2_e = 1.44269504f;
+    float y = 1.0f + exp2f(-log2_e * x);
+    PTX(y = 1.0f / y, "rcp.approx.ftz.f32 %0, %0;" : "+f"(y));
+    return y;
+}
+
+static __device__ __forceinline__ float tanh_of(float x)
+{
+    return fmaf(2.0f, sigmoid_of(2.0f * x), -1.0f);
+}
+
 /* Lane `even` has gates 0 and 1 of two sequences, the one four further gates 2 and 3. */
 template <int tiles>
 static __device__ __forceinline__ void compute_cells(const float (&sums)[tiles][4], unsigned step,
                                                      struct lane_state<tiles> &s)
 {
-    const float nothing[GATES] = {};
     bool even = threadIdx.x / 4 % 2 == 0;
 #pragma unroll
     for (int i = 0; i < tiles; i++) {
         float low = __shfl_xor_sync(all_lanes, even ? sums[i][1] : sums[i][0], 4);
         float high = __shfl_xor_sync(all_lanes, even ? sums[i][3] : sums[i][2], 4);
-        const float x[GATES] = {even ? sums[i][0] : low, even ? sums[i][2] : high,
-                                even ? low : sums[i][1], even ? high : sums[i][3]};
-        if (step < s.length[i])
-            s.h[i] = rnn_lstm(x, 1, nothing, &s.c[i]);
+        float in = sigmoid_of(even ? sums[i][0] : low), out = sigmoid_of(even ? sums[i][2] : high);
+        float forget = sigmoid_of(even ? low : sums[i][1]);
+        float c = fmaf(forget, s.c[i], in * tanh_of(even ? high : sums[i][3]));
+        bool active = step < s.length[i];
+        s.c[i] = active ? c : s.c[i];
+        s.h[i] = active ? out * tanh_of(c) : s.h[i];
     }
 }
 
-static __device__ __forceinline__ unsigned pair_of(uint16_t first, uint16_t second)
+/* Four lanes have the four units of the same sequences, one of each tile. Of `count` tiles from
+ * `first` on, 1, 2 or 4, each gets the line of one, all four units of it; two or four lanes have
+ * the same where there are fewer tiles than lanes. */
+template <int count> static __device__ __forceinline__ unsigned tile_of_lane(void)
 {
-    return first | (unsigned)second << 16;
+    return threadIdx.x % WARP / LANES % count;
 }
 
-/* Four lanes have the four units of the same two or four sequences, one of each tile: each lane
- * gets that of the tile of its number, all four units of it. */
-template <int tiles, class element>
+template <int first, int count, int tiles, class element>
 static __device__ __forceinline__ uint2 gather_line(const struct lane_state<tiles> &s)
 {
-    unsigned lane = threadIdx.x % WARP, tile = lane / LANES % tiles, units[UNITS];
-    unsigned pairs[tiles / 2];
-#pragma unroll
-    for (int i = 0; i < tiles / 2; i++) {
-        element e[2];
-        float_put(&e[0], s.h[i * 2]);
-        float_put(&e[1], s.h[i * 2 + 1]);
-        pairs[i] = pair_of(e[0].bits, e[1].bits);
-    }
+    unsigned lane = threadIdx.x % WARP, units[UNITS];
 #pragma unroll
     for (int u = 0; u < UNITS; u++) {
-        unsigned pair = 0;
+        float h = 0;
 #pragma unroll
-        for (int i = 0; i < tiles / 2; i++) {
-            unsigned other = __shfl_sync(all_lanes, pairs[i], (int)(u * LANES + lane % LANES));
-            pair = tile / 2 == (unsigned)i ? other : pair;
+        for (int i = 0; i < count; i++) {
+            float other = __shfl_sync(all_lanes, s.h[first + i], (int)(u * LANES + lane % LANES));
+            h = tile_of_lane<count>() == (unsigned)i ? other : h;
         }
-        units[u] = tile % 2 ? pair >> 16 : pair & 0xffff;
+        element e;
+        float_put(&e, h);
+        units[u] = e.bits;
     }
     return make_uint2(units[0] | units[1] << 16, units[2] | units[3] << 16);
 }
 
-/* To all blocks of the cluster; two lanes of the same line share them. */
-template <int tiles>
-static __device__ __forceinline__ void send_line(unsigned unit, uint2 line, uint2 *states)
+template <int first, int count, int tiles>
+static __device__ __forceinline__ void send_line(unsigned group, uint2 line, uint2 *states)
 {
-    unsigned lane = threadIdx.x % WARP, tile = lane / LANES % tiles;
-    unsigned row = tile * MMA_COLUMNS + lane % 4 * 2 + lane / 4 % 2;
-    uint2 *to = &states[state_at<tiles>(row, unit / UNITS)];
-    const unsigned lanes = UNITS / tiles;
+    unsigned lane = threadIdx.x % WARP;
+    unsigned row = (first + tile_of_lane<count>()) * MMA_COLUMNS + lane % 4 * 2 + lane / 4 % 2;
+    uint2 *to = &states[state_at<tiles>(row, group)];
+    const unsigned lanes = UNITS / count;
 #pragma unroll
     for (unsigned n = 0; n < CLUSTER_MOST / lanes; n++)
-        cluster_put(to, n * lanes + lane / LANES / tiles, line);
+        cluster_put(to, n * lanes + lane / LANES / count, line);
 }
 
-template <int tiles, class element>
-static __device__ __forceinline__ void store_line(const struct rnn &k,
-                                                  const struct lane_state<tiles> &s, unsigned step,
-                                                  unsigned unit, uint2 line)
+template <int first, int count, int tiles, class element>
+static __device__ __forceinline__ void
+store_line(const struct rnn &k, const struct lane_state<tiles> &s, unsigned step, uint2 line)
 {
-    unsigned number = threadIdx.x % WARP / LANES, tile = number % tiles;
-    unsigned sequence = s.sequence[0], length = s.length[0];
+    unsigned sequence = s.sequence[first], length = s.length[first];
 #pragma unroll
-    for (unsigned i = 1; i < tiles; i++) {
-        sequence = tile == i ? s.sequence[i] : sequence;
-        length = tile == i ? s.length[i] : length;
+    for (unsigned i = 1; i < count; i++) {
+        sequence = tile_of_lane<count>() == i ? s.sequence[first + i] : sequence;
+        length = tile_of_lane<count>() == i ? s.length[first + i] : length;
     }
-    if (!k.y || sequence >= k.batch || number >= tiles)
+    if (!k.y || sequence >= k.batch || threadIdx.x % WARP / LANES >= count)
         return;
     struct rnn_line l = rnn_line_at(k, sequence, step, length);
-    *(uint2 *)((element *)k.y + l.y + unit) = l.active ? line : make_uint2(0, 0);
+    *(uint2 *)((element *)k.y + l.y + s.unit / UNITS * UNITS) = l.active ? line : make_uint2(0, 0);
+}
+
+/* The states after a step, to all blocks of the cluster and to the result. */
+template <int first, int count, int tiles, class element>
+static __device__ __forceinline__ void
+pass_on(const struct rnn &k, const struct lane_state<tiles> &s, unsigned step, uint2 *states)
+{
+    uint2 line = gather_line<first, count, tiles, element>(s);
+    send_line<first, count, tiles>(s.unit / UNITS, line, states);
+    store_line<first, count, tiles, element>(k, s, step, line);
+}
+
+/* Four tiles at once, and what is left. */
+template <int tiles, class element>
+static __device__ __forceinline__ void
+pass_on_all(const struct rnn &k, const struct lane_state<tiles> &s, unsigned step, uint2 *states)
+{
+    const int most = UNITS, together = tiles < most ? tiles : most, rest = tiles - together;
+    pass_on<0, together, tiles, element>(k, s, step, states);
+    if (rest)
+        pass_on<tiles - (rest ? rest : 1), rest ? rest : 1, tiles, element>(k, s, step, states);
 }
 
 /* Who writes the states after a step has passed a barrier since all read that memory, as those
- * before the last one. */
+ * before the last one; who copies x, since all read the x before. */
 template <int tiles, class element>
-__global__ void __launch_bounds__(BLOCK, 1) lstm_cluster(const __grid_constant__ struct rnn k)
+__global__ void __launch_bounds__(BLOCK, 1) lstm_cluster(const __grid_constant__ struct lstm k)
 {
     KERNEL_BEGIN();
     if (!HAS_CLUSTERS)
         return;
     SHARED_MEMORY(uint4, weights);
-    const unsigned lines = MMA_COLUMNS * tiles;
-    uint2 *states = (uint2 *)(weights + weight_pieces(k));
-    unsigned rank = cluster_rank(), warp = threadIdx.x / WARP;
-    const uint4 *columns = weights + warp * ((k.input + k.hidden) / DEPTH * STEPS * WARP);
+    const struct rnn &r = k.rnn;
+    uint2 *states = (uint2 *)(weights + k.weights);
+    uint4 *x = weights + k.weights + 2 * k.states;
+    unsigned rank = cluster_rank(), warp = threadIdx.x / WARP, stride = 2 * k.states;
+    const uint4 *columns = weights + warp * (r.input / DEPTH * STEPS * WARP);
     struct lane_state<tiles> s;
+    struct lane_weights kept[KEPT];
     float sums[tiles][4];
-    begin_lane<tiles, element>(k, rank, s);
+    fetch_lines<tiles, element>(k, 0, x);
+    begin_lane<tiles, element>(r, rank, s);
     fill_memory<tiles, element>(k, rank, weights, states);
+    keep_weights(k, rank, kept);
+    copies_wait<0>();
     cluster_arrive();
     cluster_wait();
-    project<tiles, element>(k, s, 0, columns, sums);
-    for (unsigned step = 0; step < k.steps; step++) {
-        unsigned unit = s.unit / UNITS * UNITS, stride = lines * (k.hidden / UNITS);
-        recur<tiles, element>(k, states + step % 2 * stride, columns, sums);
+    project<tiles, element>(k, s.unit, x, columns, sums);
+    for (unsigned step = 0; step < r.steps; step++) {
+        __syncthreads();
+        if (step + 1 < r.steps)
+            fetch_lines<tiles, element>(k, step + 1, x);
+        recur<tiles, element>(k, states + step % 2 * stride, kept, sums);
         compute_cells<tiles>(sums, step, s);
-        uint2 line = gather_line<tiles, element>(s);
-        send_line<tiles>(unit, line, states + (step + 1) % 2 * stride);
+        pass_on_all<tiles, element>(r, s, step, states + (step + 1) % 2 * stride);
         cluster_arrive();
-        store_line<tiles, element>(k, s, step, unit, line);
-        if (step + 1 < k.steps)
-            project<tiles, element>(k, s, step + 1, columns, sums);
+        copies_wait<0>();
+        __syncthreads();
+        if (step + 1 < r.steps)
+            project<tiles, element>(k, s.unit, x, columns, sums);
         cluster_wait();
     }
-    end_lane<tiles, element>(k, s);
+    end_lane<tiles, element>(r, s);
 }
 
 /* ---- hooks ---- */
 
 struct kernel_state {
-    struct rnn k; /* pointers are left open, until prepare those to weights */
+    struct lstm k; /* pointers are left open, until prepare those to weights */
     const struct device *device;
     void *weights;
     enum dtype type;
@@ -326,26 +399,42 @@ struct kernel_state {
     size_t shared_bytes;
 };
 
+/* Groups of multiprocessors are no multiples of clusters: an H200's 132 run 15 of them at a time,
+ * and one more would take a second round. */
+static bool are_together(const struct kernel_query *q, const struct rnn *r, int tiles)
+{
+    int64_t lines = (int64_t)MMA_COLUMNS * tiles, clusters = div_up(r->batch, lines);
+    return clusters * r->directions <= q->device->properties.units / (CLUSTER_MOST + 1);
+}
+
+/* Sizes in 16 bytes. */
+static size_t lay_out(struct lstm *k, int tiles)
+{
+    const struct rnn *r = &k->rnn;
+    unsigned warps = r->hidden / CLUSTER_MOST / UNITS,
+             lines = (unsigned)MMA_COLUMNS * (unsigned)tiles;
+    k->weights = warps * (r->input / DEPTH) * STEPS * WARP;
+    k->kept = warps * (r->hidden / DEPTH) * STEPS * WARP;
+    k->states = lines * r->hidden / PIECE;
+    k->pitch = (unsigned)div_up(r->input / PIECE, (int64_t)LINE_STEP) * LINE_STEP;
+    return ((size_t)k->weights + 2 * (size_t)k->states + (size_t)lines * k->pitch) * sizeof(uint4);
+}
+
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
-    struct rnn *k = &s->k;
+    struct rnn *r = &s->k.rnn;
     (void)variant;
     TRY(rnn_supported(q, why));
-    rnn_read(q, k);
+    rnn_read(q, r);
     if (q->device->properties.major < 9)
         return REFUSE(why, "no clusters before sm_90");
     if (element_bytes(q->in[X].dtype) != 2)
         return REFUSE(why, "only f16 and bf16");
-    if (k->hidden % HIDDEN_STEP || k->hidden > HIDDEN_MOST || k->input % DEPTH)
-        return REFUSE(why, "units must be a multiple of 64, at most 256, inputs one of 32");
-    unsigned units = (unsigned)q->device->properties.units;
-    const int64_t few_lines = (int64_t)MMA_COLUMNS * (int)FEW;
-    unsigned few = (unsigned)div_up(k->batch, few_lines) * k->directions * CLUSTER_MOST;
-    s->tiles = few <= units ? FEW : MANY;
-    s->shared_bytes = ((size_t)weight_pieces(*k) +
-                       2 * (size_t)MMA_COLUMNS * (unsigned)s->tiles * k->hidden / PIECE) *
-                      sizeof(uint4);
+    if (r->hidden % DEPTH || r->hidden > HIDDEN_MOST || r->input % DEPTH)
+        return REFUSE(why, "units must be a multiple of 32, at most 256, inputs one of 32");
+    s->tiles = are_together(q, r, FEW) ? FEW : MANY;
+    s->shared_bytes = lay_out(&s->k, s->tiles);
     if (s->shared_bytes > q->device->properties.shared_bytes)
         return REFUSE(why, "an eighth of the weights does not fit into shared memory");
     s->device = q->device;
@@ -364,47 +453,42 @@ static const void *kernel_of(const struct kernel_state *s)
                            : KERNEL_ADDRESS(lstm_cluster<MANY, struct bfloat>);
 }
 
-/* Two elements of a gate of a unit, of W and beyond it of R. */
-static const uint16_t *pair_in(const struct kernel_query *q, const struct rnn *k, size_t direction,
-                               size_t gate, size_t unit, size_t at)
+/* A lane's 16 bytes of a step, of W or R with so many columns: of both its gates of a unit the two
+ * pairs that the step takes of a line. */
+static void pack_lane(const uint16_t *from, const struct rnn *k, size_t columns, size_t unit,
+                      size_t depth, size_t n, uint16_t *to)
 {
-    size_t line = (direction * GATES + gate) * k->hidden + unit;
-    return at < k->input ? (const uint16_t *)q->fixed[W] + line * k->input + at
-                         : (const uint16_t *)q->fixed[R] + line * k->hidden + at - k->input;
-}
-
-/* A lane's 16 bytes of a step: of both its gates the two pairs that the step takes of a line. */
-static void pack_lane(const struct kernel_query *q, const struct rnn *k, size_t direction,
-                      size_t unit, size_t depth, size_t step, size_t lane, uint16_t *to)
-{
-    for (size_t n = 0; n < 4; n++) {
-        size_t gate = lane / 4 % 2 * 2 + n % 2, pair = step * 2 + n / 2;
+    size_t step = n / WARP, lane = n % WARP;
+    for (size_t i = 0; i < 4; i++) {
+        size_t gate = lane / 4 % 2 * 2 + i % 2, pair = step * 2 + i / 2;
+        size_t line = gate * k->hidden + unit + lane / LANES;
         size_t at = depth * DEPTH + lane % 4 * PIECE + pair * 2;
-        memcpy(to + n * 2, pair_in(q, k, direction, gate, unit + lane / LANES, at),
-               2 * sizeof(*to));
+        memcpy(to + i * 2, from + line * columns + at, 2 * sizeof(*to));
     }
 }
 
-/* [direction, block, warp, depth, step, lane], all but the first two of a block's memory. */
-static void pack_weights(const struct kernel_query *q, const struct rnn *k, uint16_t *to)
+/* [direction, block, warp, depth, step, lane], all but the first two of a block. */
+static uint16_t *pack_matrix(const void *matrix, const struct rnn *k, size_t columns, uint16_t *to)
 {
-    size_t depths = (k->input + k->hidden) / DEPTH;
-    for (size_t d = 0; d < k->directions; d++)
+    const uint16_t *from = (const uint16_t *)matrix;
+    for (size_t d = 0; d < k->directions; d++, from += GATES * k->hidden * columns)
         for (size_t unit = 0; unit < k->hidden; unit += UNITS)
-            for (size_t depth = 0; depth < depths; depth++)
+            for (size_t depth = 0; depth < columns / DEPTH; depth++)
                 for (size_t n = 0; n < (size_t)STEPS * WARP; n++, to += PIECE)
-                    pack_lane(q, k, d, unit, depth, n / WARP, n % WARP, to);
+                    pack_lane(from, k, columns, unit, depth, n, to);
+    return to;
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
                            size_t *packed_bytes, struct error *err)
 {
-    struct rnn *k = &s->k;
+    struct rnn *k = &s->k.rnn;
     struct rnn_parts p = rnn_parts_of(k, sizeof(uint16_t));
     float *packed = (float *)calloc(p.count, sizeof(float));
     *packed_bytes = p.count * sizeof(float);
     if (packed && rnn_pack_biases(q, k, packed)) {
-        pack_weights(q, k, (uint16_t *)(packed + p.bias + p.apart));
+        uint16_t *w = (uint16_t *)(packed + p.bias + p.apart);
+        pack_matrix(q->fixed[R], k, k->hidden, pack_matrix(q->fixed[W], k, k->input, w));
     } else {
         free(packed);
         packed = NULL;
@@ -412,6 +496,7 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     TRY(upload_packed(q->device, packed, *packed_bytes, &s->weights, err));
     k->bias = (const float *)s->weights;
     k->w = k->bias + p.bias + p.apart;
+    k->r = (const uint16_t *)k->w + p.w;
     return cuda_check(cuda_api.allow_shared(kernel_of(s), s->shared_bytes),
                       "asking for shared memory", err);
 }
@@ -429,13 +514,14 @@ static void describe(const struct kernel_state *state, char *text, size_t size)
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    struct rnn k = state->k;
-    rnn_resolve(&k, args, state->given, state->wanted);
-    unsigned clusters = (unsigned)div_up(k.batch, (int64_t)MMA_COLUMNS * state->tiles);
+    struct lstm k = state->k;
+    struct rnn *r = &k.rnn;
+    rnn_resolve(r, args, state->given, state->wanted);
+    unsigned clusters = (unsigned)div_up(r->batch, (int64_t)MMA_COLUMNS * state->tiles);
     struct cuda_launch launch = {"lstm_cluster",
                                  kernel_of(state),
-                                 cuda_size(clusters * CLUSTER_MOST, 1, k.directions),
-                                 cuda_size(k.hidden / CLUSTER_MOST / UNITS * WARP),
+                                 cuda_size(clusters * CLUSTER_MOST, 1, r->directions),
+                                 cuda_size(r->hidden / CLUSTER_MOST / UNITS * WARP),
                                  state->shared_bytes,
                                  &k,
                                  true,

@@ -17,7 +17,7 @@
 
 enum { WARP = 32, STACK_BYTES = 128 << 10, SHARED_MAX = 228 << 10 };
 
-enum state { READY, AT_BLOCK, AT_WARP, AT_SHUFFLE, ENDED };
+enum state { READY, AT_BLOCK, AT_CLUSTER, AT_WARP, AT_SHUFFLE, ENDED };
 
 struct fiber {
     ucontext_t context;
@@ -38,6 +38,7 @@ static struct {
     int count, now; /* threads of a cluster, mostly one block; the running one */
     int block_count;
     unsigned cluster;
+    uint32_t waits[HOST_CLUSTER_MAX], cluster_waits; /* barriers so far: of each block, of all */
     struct watch_moment
         moment; /* of the running thread; of the next ones but for thread and warp */
     uint16_t warp_waits[HOST_THREADS / WARP];
@@ -116,6 +117,7 @@ static void resume(int thread)
     g.now = thread;
     g.moment.thread = (uint16_t)thread;
     g.moment.warp_waits = g.warp_waits[thread / WARP];
+    g.moment.waits = (g.cluster_waits << 16) + g.waits[host_cluster_rank()];
     if (_setjmp(g.scheduler) != 0)
         return;
     if (f->started)
@@ -140,17 +142,35 @@ static void release(int first, int last)
             g.states[k] = READY;
 }
 
+/* Returns whether a block's barrier has opened. */
+static bool open_blocks(void)
+{
+    bool opened = false;
+    for (unsigned rank = 0; rank < g.cluster; rank++) {
+        int first = (int)rank * g.block_count, last = first + g.block_count;
+        int waiting = count_in(first, last, AT_BLOCK), ended = count_in(first, last, ENDED);
+        if (!waiting || waiting + ended != g.block_count)
+            continue;
+        release(first, last);
+        g.waits[rank]++;
+        opened = true;
+    }
+    return opened;
+}
+
 /* Called when no fiber can run. Returns whether all have ended. */
 static bool open_barriers(void)
 {
     int ended = count_in(0, g.count, ENDED), opened = 0;
     if (ended == g.count)
         return true;
-    if (count_in(0, g.count, AT_BLOCK) == g.count - ended) {
+    if (count_in(0, g.count, AT_CLUSTER) == g.count - ended) {
         release(0, g.count);
-        g.moment.waits++;
+        g.cluster_waits++;
         return false;
     }
+    if (open_blocks())
+        return false;
     for (int first = 0; first < g.count; first += WARP) {
         int last = first + WARP < g.count ? first + WARP : g.count;
         bool wait = count_in(first, last, AT_WARP) == last - first;
@@ -172,7 +192,8 @@ static void run_block(void)
         g.fibers[k].shuffles = 0;
     }
     g.moment.block++;
-    g.moment.waits = 0;
+    g.cluster_waits = 0;
+    memset(g.waits, 0, sizeof(g.waits));
     memset(g.warp_waits, 0, sizeof(g.warp_waits));
     do
         for (int k = 0; k < g.count; k++)
@@ -205,8 +226,7 @@ static void prepare(struct host_index block, unsigned cluster, size_t shared_byt
 }
 
 void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
-                   struct host_index block, unsigned cluster, void **arguments,
-                   size_t shared_bytes)
+                   struct host_index block, unsigned cluster, void **arguments, size_t shared_bytes)
 {
     pthread_mutex_lock(&g.lock);
     g.kernel = kernel;
@@ -217,7 +237,8 @@ void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
     g.moment.launch++;
     g.moment.block = 0;
     g.begun = 0;
-    watch_begin(&g.moment, g.shared, SHARED_MAX * HOST_CLUSTER_MAX);
+    watch_begin(&g.moment, g.shared, SHARED_MAX * HOST_CLUSTER_MAX,
+                cluster > 1 ? (unsigned)g.block_count : 0);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
             for (unsigned x = 0; x < grid.x; x += cluster) {
@@ -288,14 +309,27 @@ int host_lane(void)
 
 void host_wait_block(void)
 {
-    if (g.cluster > 1)
-        die("blocks of a cluster have only the cluster's barrier here");
     back_to_scheduler(AT_BLOCK);
+}
+
+/* Where all meet: at the wait, or with RIDGE_HOST_ARRIVE=1 at the arrival before it. What comes in
+ * between must be ordered with what comes after the one and with what came before the other. */
+static bool meet_at_arrival(void)
+{
+    const char *text = getenv("RIDGE_HOST_ARRIVE");
+    return text && strcmp(text, "1") == 0;
+}
+
+void host_arrive_cluster(void)
+{
+    if (meet_at_arrival())
+        back_to_scheduler(AT_CLUSTER);
 }
 
 void host_wait_cluster(void)
 {
-    back_to_scheduler(AT_BLOCK);
+    if (!meet_at_arrival())
+        back_to_scheduler(AT_CLUSTER);
 }
 
 static void meet(unsigned mask, enum state state)

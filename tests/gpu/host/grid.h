@@ -4,8 +4,7 @@
  * it waits at a barrier or ends. A barrier that some thread can never reach ends the program with
  * its name: on a GPU it would hang or, worse, not.
  *
- * The blocks of a cluster run beside each other, as one block with more threads: they have the
- * cluster's barrier and none of their own. */
+ * The blocks of a cluster run beside each other. */
 #ifndef TESTS_GPU_HOST_GRID_H
 #define TESTS_GPU_HOST_GRID_H
 
@@ -59,6 +58,7 @@ OF_THREAD unsigned host_thread_number(void); /* among those that run beside each
 OF_THREAD unsigned host_cluster_rank(void);
 /* The same place in the dynamic shared memory of that block of the cluster. */
 void *host_cluster_shared(const void *own, unsigned rank);
+void host_arrive_cluster(void);
 void host_wait_cluster(void);
 void host_wait_block(void);
 void host_wait_warp(unsigned mask); /* __syncwarp */

@@ -51,6 +51,7 @@ static struct {
     const struct watch_moment *now;
     uint64_t reads, reads_max; /* of a block, and how many of them are watched */
     uint32_t block;            /* whose reads these are */
+    unsigned cluster_block;    /* threads of a block of a cluster; 0: none */
 } w;
 
 /* Of this plug-in alone. */
@@ -151,12 +152,20 @@ static inline const struct space *space_of(const void *at)
 
 /* ---- order ---- */
 
+/* Whether a barrier lies between: of two blocks of a cluster it must be the cluster's. */
+static inline bool barrier_between(const struct watch_moment *a, const struct watch_moment *now)
+{
+    if (!w.cluster_block || a->thread / w.cluster_block == now->thread / w.cluster_block)
+        return a->waits < now->waits;
+    return a->waits >> 16 < now->waits >> 16;
+}
+
 /* Whether something orders an access of the running launch before what happens now. */
 static inline bool ordered(const struct watch_moment *a, const struct watch_moment *now)
 {
     if (a->block != now->block)
         return false;
-    return a->thread == now->thread || a->waits < now->waits ||
+    return a->thread == now->thread || barrier_between(a, now) ||
            (a->thread / WARP == now->thread / WARP && a->warp_waits < now->warp_waits);
 }
 
@@ -164,7 +173,7 @@ static inline bool reads_ordered(const struct access *r, const struct watch_mome
 {
     if (r->several & BLOCKS || r->when.block != now->block)
         return false;
-    if (r->when.waits < now->waits)
+    if (barrier_between(&r->when, now))
         return true;
     if (r->several & WARPS || r->when.thread / WARP != now->thread / WARP)
         return false;
@@ -180,7 +189,7 @@ static inline uint8_t several_now(const struct access *r, const struct watch_mom
         return 0;
     if (r->when.block != now->block)
         return BLOCKS;
-    if (r->when.waits < now->waits)
+    if (barrier_between(&r->when, now))
         return kept;
     if (r->when.thread / WARP != now->thread / WARP)
         return kept | WARPS;
@@ -233,9 +242,11 @@ static void report(const struct finding *f)
     watch_report_place("after that of another thread", f->before);
 }
 
-void watch_begin(const struct watch_moment *now, const char *shared, size_t shared_bytes)
+void watch_begin(const struct watch_moment *now, const char *shared, size_t shared_bytes,
+                 unsigned cluster_block)
 {
     w.now = now;
+    w.cluster_block = cluster_block;
     w.patterns = pattern_wanted();
     watch_space(DYNAMIC, shared, shared_bytes);
     watch_space(STATIC, __bss_start, (uintptr_t)_end - (uintptr_t)__bss_start);

@@ -25,14 +25,16 @@ extern "C" {
 /* When a thread of a grid does something. */
 struct watch_moment {
     uint32_t launch, block; /* 0: outside of launches */
-    uint32_t waits;         /* barriers of the block so far */
+    uint32_t waits;         /* barriers so far: of the cluster in the upper half, of the block */
     uint16_t thread, warp_waits;
 };
 
 enum watch_kind { WATCH_READ, WATCH_WRITE, WATCH_ATOMIC /* both */, WATCH_ATOMIC_READ };
 
-/* Of a launch; *now is when an access happens. watch_end dies of what was found since. */
-void watch_begin(const struct watch_moment *now, const char *shared, size_t shared_bytes);
+/* Of a launch; *now is when an access happens; cluster_block: threads of a block where blocks form
+ * clusters, which count as one block there, else 0. watch_end dies of what was found since. */
+void watch_begin(const struct watch_moment *now, const char *shared, size_t shared_bytes,
+                 unsigned cluster_block);
 void watch_end(void);
 /* What the compiler cannot see: atomics, copies that are done later. */
 void watch_access(const void *at, size_t bytes, enum watch_kind kind);

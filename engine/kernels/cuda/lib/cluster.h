@@ -40,10 +40,11 @@ static __device__ __forceinline__ void cluster_put(uint2 *own, unsigned rank, ui
 }
 
 /* The barrier of all threads of the cluster, in two halves: what was written before the first is
- * there for everybody after the second. Nothing in between may touch what others write. */
+ * there for everybody after the second. What comes in between is ordered with neither what others
+ * do after the second nor what they did before the first. */
 static __device__ __forceinline__ void cluster_arrive(void)
 {
-    CLUSTER_PTX((void)0, "barrier.cluster.arrive.aligned;" ::: "memory");
+    CLUSTER_PTX(host_arrive_cluster(), "barrier.cluster.arrive.aligned;" ::: "memory");
 }
 
 static __device__ __forceinline__ void cluster_wait(void)
