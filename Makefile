@@ -40,7 +40,8 @@ OPT_asan     := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=u
 OPT_fuzz     := $(SANITIZE) -fsanitize=fuzzer-no-link,address,undefined
 OPT_tsan     := $(SANITIZE) -fsanitize=thread
 OPT  = $(OPT_$(CONFIG))
-CPPFLAGS_ALL = -I. -I$(B)/gen -D_POSIX_C_SOURCE=200809L $(CPPFLAGS)
+# BUILT_ISAS: 1 without vectors, 2 with AVX2, 3 with AVX-512.
+CPPFLAGS_ALL = -I. -I$(B)/gen -D_POSIX_C_SOURCE=200809L -DBUILT_ISAS=$(words $(ISAS)) $(CPPFLAGS)
 CFLAGS_ALL   = -std=c11 $(WARN) $(if $(WERROR),-Werror) -fno-common $(OPT) $(CFLAGS)
 LDFLAGS_ALL  = $(OPT) $(LDFLAGS)
 LDLIBS_ALL   = -pthread -lm -ldl -lprotobuf-c -lsqlite3 -lhwloc -lstdc++ $(LDLIBS)

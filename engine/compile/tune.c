@@ -245,7 +245,8 @@ static const struct tune_entry *known_winner(const struct exe *exe, const struct
 }
 
 /* What is taken without a trial: the first that accepts. On a device a library's kernels come
- * first, then those that came with the device, which are for what libraries lack. */
+ * first, then those that came with the device, which are for what libraries lack, and of these the
+ * general ones last. */
 static struct candidate *untried(const struct exe *exe, struct step *step)
 {
     struct candidate *device_own = NULL;
@@ -256,7 +257,8 @@ static struct candidate *untried(const struct exe *exe, struct step *step)
             continue;
         if (strcmp(c->kernel->provider, device) != 0)
             return c;
-        device_own = device_own ? device_own : c;
+        if (!device_own || (device_own->kernel->general && !c->kernel->general))
+            device_own = c;
     }
     return device_own;
 }

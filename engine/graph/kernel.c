@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#if defined(__x86_64__)
+#if BUILT_ISAS > 1
 #include <cpuid.h>
 #endif
 
@@ -118,13 +118,13 @@ void kernel_release(const struct kernel *kernel, struct kernel_state *state)
     free(state);
 }
 
-#if defined(__x86_64__)
+#if BUILT_ISAS > 1
 enum { LEAF_FEATURES = 7, AVX_VNNI_BIT = 4 };
 
 static enum isa isa_of_cpu(void)
 {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+    if (BUILT_ISAS > 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
         return ISA_AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))

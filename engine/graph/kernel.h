@@ -127,6 +127,8 @@ struct kernel {
                              the others, which are tried all the same */
     bool ranked_variants; /* variant v is the v-th of a list that a library makes for this query,
                              and something else at every other size */
+    bool general;         /* computes whatever comes, slowly: where nothing is timed, kernels of its
+                             provider that accept less come first */
 };
 
 #define OPS(...)                                                                                   \

@@ -99,7 +99,7 @@ struct arithmetic {
     roof_compute *run;
 };
 
-#if defined(__x86_64__)
+#if BUILT_ISAS > 2
 
 static const struct arithmetic arithmetic[] = {
     {"fma", "f32", "scalar", "FLOP/s", ISA_SCALAR, NULL, NULL, roof_fma_f32_scalar},

@@ -150,7 +150,7 @@ static void work_read(void *context, int thread, int64_t rounds)
     w->sink[thread] = w->read(&(struct roof_arrays){.a = at, .count = w->count}, rounds);
 }
 
-#if defined(__x86_64__)
+#if BUILT_ISAS > 2
 static roof_stream *const readers[ISA_COUNT] = {roof_read_scalar, roof_read_avx2, roof_read_avx512};
 #else
 static roof_stream *const readers[ISA_COUNT] = {roof_read_scalar, roof_read_scalar,

@@ -34,7 +34,7 @@ struct peak {
 
 /* The best of each precision first. */
 static const struct peak peaks[] = {
-#if defined(__x86_64__)
+#if BUILT_ISAS > 2
     {PRECISION_F32, ISA_AVX512, NULL, "f32 multiply-adds", roof_fma_f32_avx512},
     {PRECISION_F32, ISA_AVX2, NULL, "f32 multiply-adds", roof_fma_f32_avx2},
     {PRECISION_BF16, ISA_AVX512, cpu_has_bf16, "bf16 dot products (AVX512-BF16)",

@@ -62,6 +62,10 @@ runs "$build/ridge" export gemm:m=70,n=50,k=131 --precision bf16 --output "$tap_
 runs "$build/ridge" verify "$tap_dir/bf16.onnx" --device cuda
 prints 'cuda f32 .* ok'
 
+# Without a trial, too, what is made for a case comes before what computes all of them.
+runs "$build/ridge" explain gemm:m=72,n=50,k=131 --precision bf16 --device cuda --no-tune
+prints 'Gemm .* cuda_matmul_tensor'
+
 # Without a trial a library's kernel comes before those that came with the device.
 RIDGE_PLUGIN_PATH=$plugins:$build/tests/plugin_sample
 RIDGE_SAMPLE=idle

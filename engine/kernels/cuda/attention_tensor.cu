@@ -13,7 +13,7 @@
  * the small ones first (Markidis et al. 2018; Ootomo and Yokota 2022). Tensor cores truncate sums:
  * here they add the keys of one tile only, and CUDA cores the tiles. */
 #include "engine/kernels/cuda/lib/attention.h"
-#include "engine/kernels/cuda/lib/mma_tile.h"
+#include "engine/kernels/cuda/lib/mma_stage.h"
 
 enum { TILE_BYTES = 8192, TILE_CHUNKS = TILE_BYTES / MMA_CHUNK, STAGES = 2, STEP_BYTES = 32 };
 

@@ -122,6 +122,6 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"MatMul", "Gemm", "MatMulF8", NULL};
 
-CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),      .ops = ops,           CUDA_PLAN(plan),
-                       .variants = variants,   .describe = describe, .launch = launch,
-                       .unlike_variants = true};
+CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),       .ops = ops,           CUDA_PLAN(plan),
+                       .variants = variants,    .describe = describe, .launch = launch,
+                       .unlike_variants = true, .general = true};

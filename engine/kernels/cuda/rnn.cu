@@ -370,4 +370,4 @@ CUDA_KERNEL(rnn) = {
     CUDA_NAME(rnn),         .ops = ops,           .packs = 1u << W | 1u << R | 1u << BIAS,
     CUDA_PLAN(plan),        .variants = variants, .describe = describe,
     .workspace = workspace, .prepare = prepare,   .launch = launch,
-    .release = release};
+    .release = release,     .general = true};

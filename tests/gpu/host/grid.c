@@ -185,8 +185,13 @@ static bool open_barriers(void)
     return false;
 }
 
-static void run_block(void)
+/* A block, or the blocks of a cluster. Nothing may be taken as given of shared memory: it is NaN.
+ */
+static void run_cluster(struct host_index first, size_t shared_bytes)
 {
+    g.block_index = first;
+    for (unsigned rank = 0; rank < g.cluster; rank++)
+        memset(g.shared + rank * SHARED_MAX, 0xff, shared_bytes);
     for (int k = 0; k < g.count; k++) {
         g.states[k] = READY;
         g.fibers[k].shuffles = 0;
@@ -241,12 +246,8 @@ void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
                 cluster > 1 ? (unsigned)g.block_count : 0);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
-            for (unsigned x = 0; x < grid.x; x += cluster) {
-                g.block_index = (struct host_index){x, y, z};
-                for (unsigned rank = 0; rank < cluster; rank++) /* NaN: nothing is given */
-                    memset(g.shared + rank * SHARED_MAX, 0xff, shared_bytes);
-                run_block();
-            }
+            for (unsigned x = 0; x < grid.x; x += cluster)
+                run_cluster((struct host_index){x, y, z}, shared_bytes);
     watch_end();
     pthread_mutex_unlock(&g.lock);
 }
