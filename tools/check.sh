@@ -42,7 +42,7 @@ static() {
     cppcheck --quiet -j"$jobs" --cppcheck-build-dir=build/cppcheck --std=c11 --error-exitcode=1 \
         --enable=warning,performance,portability --inline-suppr \
         --suppressions-list=tools/cppcheck_suppressions.txt \
-        -I. -Ibuild/clang/gen -D__x86_64__=1 -D_POSIX_C_SOURCE=200809L \
+        -I. -Ibuild/clang/gen -D__x86_64__=1 -DBUILT_ISAS=3 -D_POSIX_C_SOURCE=200809L \
         base engine results workloads profilers collective plots harness tests
 }
 
