@@ -33,6 +33,10 @@ struct dim3 {
     unsigned x, y, z;
 };
 
+struct float2 {
+    float x, y;
+} __align__(8);
+
 struct float4 {
     float x, y, z, w;
 } __align__(16);
@@ -44,6 +48,11 @@ struct uint4 {
 struct uint2 {
     unsigned x, y;
 } __align__(8);
+
+KERNEL_DEVICE struct float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
 
 KERNEL_DEVICE struct float4 make_float4(float x, float y, float z, float w)
 {
@@ -87,6 +96,7 @@ OF_ONE(ceilf);
 OF_ONE(cosf);
 OF_ONE(erff);
 OF_ONE(expf);
+OF_ONE(exp2f);
 OF_ONE(expm1f);
 OF_ONE(fabsf);
 OF_ONE(floorf);

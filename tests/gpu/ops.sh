@@ -66,6 +66,13 @@ prints 'cuda f32 .* ok'
 runs "$build/ridge" explain gemm:m=72,n=50,k=131 --precision bf16 --device cuda --no-tune
 prints 'Gemm .* cuda_matmul_tensor'
 
+# Where there is no room for a cluster of blocks, the next kernel computes it.
+small=rnn:units=64,sequence=2
+runs "$build/ridge" explain $small --batch 3 --precision bf16 --device cuda --no-tune
+prints 'LSTM .* cuda_lstm_cluster'
+runs env RIDGE_HOST_CLUSTERS=0 "$build/ridge" explain $small --batch 3 --precision bf16 --device cuda --no-tune
+prints 'LSTM .* cuda_rnn'
+
 # Without a trial a library's kernel comes before those that came with the device.
 RIDGE_PLUGIN_PATH=$plugins:$build/tests/plugin_sample
 RIDGE_SAMPLE=idle

@@ -69,6 +69,7 @@ static const char *const all_calls[] = {
     "graph_destroy",
     "launch",
     "allow_shared",
+    "clusters_at_once",
 };
 
 /* All but error_name and error_text, which only tell. */
@@ -140,6 +141,22 @@ TEST(no_failing_call_crashes_or_leaks)
     fail_everywhere(small, &options, LAUNCH_FAILED);
     graph_free(small);
     graph_free(mixed);
+}
+
+/* In 16 bits by a cluster of blocks. */
+TEST(no_failing_call_of_a_recurrence_crashes_or_leaks)
+{
+    enum { INPUT = 32, HIDDEN = 32 };
+    struct exe_options options = gpu_options(gpu_name());
+    struct graph *g = graph_new("recurrence");
+    int x = noise_input(g, "x", shape_of(2, 3, INPUT));
+    int w = noise_param(g, "w", shape_of(1, 4 * HIDDEN, INPUT));
+    int r = noise_param(g, "r", shape_of(1, 4 * HIDDEN, HIDDEN));
+    graph_output(
+        g, graph_node(g, "LSTM", NULL, INPUTS(x, w, r), ATTRS(attr_int("hidden_size", HIDDEN))));
+    options.precision = PRECISION_BF16;
+    fail_everywhere(g, &options, LAUNCH_FAILED);
+    graph_free(g);
 }
 
 /* Candidates that fail are refused; where all do, the host computes the node. */

@@ -479,6 +479,33 @@ static uint16_t *pack_matrix(const void *matrix, const struct rnn *k, size_t col
     return to;
 }
 
+static struct cuda_launch launch_of(const struct kernel_state *s, struct lstm *k)
+{
+    const struct rnn *r = &k->rnn;
+    unsigned clusters = (unsigned)div_up(r->batch, (int64_t)MMA_COLUMNS * s->tiles);
+    return {"lstm_cluster",
+            kernel_of(s),
+            cuda_size(clusters * CLUSTER_MOST, 1, r->directions),
+            cuda_size(r->hidden / CLUSTER_MOST / UNITS * WARP),
+            s->shared_bytes,
+            k,
+            true,
+            CLUSTER_MOST};
+}
+
+/* A part of a GPU may have too few multiprocessors beside each other. */
+static enum status check_room(struct kernel_state *s, struct error *err)
+{
+    int count = 0;
+    struct cuda_launch launch = launch_of(s, &s->k);
+    TRY(cuda_check(cuda_api.allow_shared(launch.kernel, s->shared_bytes),
+                   "asking for shared memory", err));
+    TRY(cuda_check(cuda_api.clusters_at_once(&launch, &count), "asking for room for a cluster",
+                   err));
+    return count > 0 ? STATUS_OK
+                     : REFUSE(err, "no room for a cluster of %d blocks", (int)CLUSTER_MOST);
+}
+
 static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
                            size_t *packed_bytes, struct error *err)
 {
@@ -497,8 +524,7 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     k->bias = (const float *)s->weights;
     k->w = k->bias + p.bias + p.apart;
     k->r = (const uint16_t *)k->w + p.w;
-    return cuda_check(cuda_api.allow_shared(kernel_of(s), s->shared_bytes),
-                      "asking for shared memory", err);
+    return check_room(s, err);
 }
 
 static void release(struct kernel_state *state)
@@ -515,17 +541,8 @@ static void describe(const struct kernel_state *state, char *text, size_t size)
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct lstm k = state->k;
-    struct rnn *r = &k.rnn;
-    rnn_resolve(r, args, state->given, state->wanted);
-    unsigned clusters = (unsigned)div_up(r->batch, (int64_t)MMA_COLUMNS * state->tiles);
-    struct cuda_launch launch = {"lstm_cluster",
-                                 kernel_of(state),
-                                 cuda_size(clusters * CLUSTER_MOST, 1, r->directions),
-                                 cuda_size(r->hidden / CLUSTER_MOST / UNITS * WARP),
-                                 state->shared_bytes,
-                                 &k,
-                                 true,
-                                 CLUSTER_MOST};
+    rnn_resolve(&k.rnn, args, state->given, state->wanted);
+    struct cuda_launch launch = launch_of(state, &k);
     cuda_launch(&launch, args);
 }
 

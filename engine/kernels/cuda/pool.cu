@@ -120,12 +120,13 @@ static __device__ __forceinline__ void tap_none(struct tap<element, 1> &t)
 template <bool average, class element, int width>
 static __device__ __forceinline__ void tap_none(struct tap<element, width> &t)
 {
-    element one[4 / sizeof(element)];
-    unsigned word;
+    union {
+        element each[4 / sizeof(element)];
+        unsigned word;
+    } none;
     for (unsigned i = 0; i < 4 / sizeof(element); i++)
-        float_put(&one[i], average ? 0.0f : -INFINITY);
-    memcpy(&word, one, sizeof word);
-    t.words = make_uint4(word, word, word, word);
+        float_put(&none.each[i], average ? 0.0f : -INFINITY);
+    t.words = make_uint4(none.word, none.word, none.word, none.word);
 }
 
 /* What has been seen of a window. Maxima of 16 bits stay pairs, as they are in memory. */

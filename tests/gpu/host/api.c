@@ -459,6 +459,13 @@ static int launch(const struct cuda_launch *l, bool early, void *stream)
                   stream);
 }
 
+static int clusters_at_once(const struct cuda_launch *l, int *count)
+{
+    SCRIPT("clusters_at_once");
+    *count = l->cluster ? number_of("RIDGE_HOST_CLUSTERS", 15) : 0;
+    return CUDA_DONE;
+}
+
 static int allow_shared(const void *kernel, size_t bytes)
 {
     (void)kernel;
@@ -732,6 +739,7 @@ const struct cuda_api cuda_api = {
     .graph_exec_destroy = graph_exec_destroy,
     .graph_destroy = graph_destroy,
     .launch = launch,
+    .clusters_at_once = clusters_at_once,
     .allow_shared = allow_shared,
     .error_name = host_error_name,
     .error_text = host_error_text,

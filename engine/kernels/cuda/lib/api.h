@@ -102,6 +102,8 @@ struct cuda_api {
     /* early: the kernel itself waits for those ahead of it, where it is launched before they end;
      * devices before sm_90 launch it after them. It counts here, not what the launch says. */
     int (*launch)(const struct cuda_launch *launch, bool early, void *stream);
+    /* How many clusters of the launch run at a time: 0 where there is no room for one. */
+    int (*clusters_at_once)(const struct cuda_launch *launch, int *count);
     /* Lets blocks of the kernel ask for so much shared memory (more than 48 KiB). */
     int (*allow_shared)(const void *kernel, size_t bytes);
 

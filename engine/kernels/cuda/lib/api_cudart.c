@@ -231,25 +231,40 @@ static bool launches_early(void)
            major >= 9;
 }
 
-static int launch(const struct cuda_launch *l, bool early, void *stream)
+enum { ATTRIBUTES_MAX = 2 };
+
+static cudaLaunchConfig_t config_of(const struct cuda_launch *l, bool early,
+                                    cudaLaunchAttribute attributes[ATTRIBUTES_MAX])
 {
-    cudaLaunchAttribute attributes[2];
     unsigned count = 0;
-    if (early && launches_early())
-        attributes[count++] =
-            (cudaLaunchAttribute){.id = cudaLaunchAttributeProgrammaticStreamSerialization,
-                                  .val.programmaticStreamSerializationAllowed = 1};
     if (l->cluster)
         attributes[count++] = (cudaLaunchAttribute){.id = cudaLaunchAttributeClusterDimension,
                                                     .val.clusterDim = {l->cluster, 1, 1}};
-    cudaLaunchConfig_t config = {.gridDim = {l->grid.x, l->grid.y, l->grid.z},
-                                 .blockDim = {l->block.x, l->block.y, l->block.z},
-                                 .dynamicSmemBytes = l->shared_bytes,
-                                 .stream = stream,
-                                 .attrs = attributes,
-                                 .numAttrs = count};
+    if (early)
+        attributes[count++] =
+            (cudaLaunchAttribute){.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                  .val.programmaticStreamSerializationAllowed = 1};
+    return (cudaLaunchConfig_t){.gridDim = {l->grid.x, l->grid.y, l->grid.z},
+                                .blockDim = {l->block.x, l->block.y, l->block.z},
+                                .dynamicSmemBytes = l->shared_bytes,
+                                .attrs = attributes,
+                                .numAttrs = count};
+}
+
+static int launch(const struct cuda_launch *l, bool early, void *stream)
+{
+    cudaLaunchAttribute attributes[ATTRIBUTES_MAX];
+    cudaLaunchConfig_t config = config_of(l, early && launches_early(), attributes);
     void *arguments[] = {l->argument};
+    config.stream = stream;
     return reported(cudaLaunchKernelExC(&config, l->kernel, arguments));
+}
+
+static int clusters_at_once(const struct cuda_launch *l, int *count)
+{
+    cudaLaunchAttribute attributes[ATTRIBUTES_MAX];
+    cudaLaunchConfig_t config = config_of(l, false, attributes);
+    return reported(cudaOccupancyMaxActiveClusters(count, l->kernel, &config));
 }
 
 static int allow_shared(const void *kernel, size_t bytes)
@@ -298,6 +313,7 @@ const struct cuda_api cuda_api = {
     .graph_exec_destroy = graph_exec_destroy,
     .graph_destroy = graph_destroy,
     .launch = launch,
+    .clusters_at_once = clusters_at_once,
     .allow_shared = allow_shared,
     .error_name = error_name,
     .error_text = error_text,

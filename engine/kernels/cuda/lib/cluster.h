@@ -31,6 +31,7 @@ static __device__ __forceinline__ unsigned cluster_rank(void)
 /* Two words to the place that `own` has in this block's shared memory, in that of block `rank`. */
 static __device__ __forceinline__ void cluster_put(uint2 *own, unsigned rank, uint2 value)
 {
+    (void)own, (void)rank, (void)value; /* without clusters */
     CLUSTER_PTX(*(uint2 *)host_cluster_shared(own, rank) = value,
                 "{\n\t.reg .u32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
                 "st.shared::cluster.v2.u32 [there], {%2, %3};\n\t}" ::"r"(
