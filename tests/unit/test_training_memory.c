@@ -57,7 +57,9 @@ TEST(a_step_takes_what_was_planned)
     static const struct {
         const char *spec;
         int64_t batch;
-    } cases[] = {{"densenet121", 2}, {"resnet50", 1}, {"din", 128}, {"ncf", 2048}};
+    } cases[] = {{"densenet121", 2}, {"resnet50", 1}, {"din", 512}, {"ncf", 4096}};
+    /* Of less than 100 MB the program's own pages, 4 to 7 MB that are in no plan, are too large a
+     * share: din at 128 was 8.4 to 10.8 % above it. */
     for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         bool known = resident_reset();
         double before = resident_peak();
