@@ -23,6 +23,10 @@ prints '^resnet50, H200 SXM, tf32: '
 run ridge predict ncf
 exits 0
 prints '^node +operator +result +GFLOP +MB +roof us +predicted us +limit'
+# The four narrow products of one-hot rows are two on a device, too, whose results are cut up.
+run ridge predict ncf --json
+exits 0
+holds 'map(.op) | .[2:6] == ["MatMul", "Split", "MatMul", "Split"]'
 # Tables that end in one concatenation are one node on a device, too.
 run ridge predict wide_deep --json
 exits 0

@@ -184,18 +184,6 @@ static __device__ __forceinline__ void multiply(const struct few &k, const uint2
 
 /* ---- storing ---- */
 
-/* Of a row of the warp's positions: to where a lane finds eight channels of one. */
-static __device__ __forceinline__ void put_sums(const float (&sums)[PARTS][4], float *results)
-{
-    unsigned lane = threadIdx.x % WARP;
-#pragma unroll
-    for (int j = 0; j < PARTS; j++)
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            *(float2 *)(results + (h * 8 + lane / 4) * LINE + j * MMA_COLUMNS + lane % 4 * 2) =
-                make_float2(sums[j][h * 2], sums[j][h * 2 + 1]);
-}
-
 template <class element>
 static __device__ __forceinline__ void store_row(const struct few &k, const struct corner &at,
                                                  int row, const float *results)
@@ -245,7 +233,7 @@ __global__ void __launch_bounds__(BLOCK, 2) conv_few(const __grid_constant__ str
     float *results = (float *)memory + warp * SIDE * LINE;
 #pragma unroll
     for (int m = 0; m < ROWS; m++) {
-        put_sums(sums[m], results);
+        mma_put_sums<PARTS>(sums[m], results, LINE); /* a lane finds eight channels there */
         __syncwarp();
         store_row<element>(k, at, at.row + (int)warp * ROWS + m, results);
         __syncwarp();

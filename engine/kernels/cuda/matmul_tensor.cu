@@ -21,21 +21,9 @@ struct tensor_product {
  * for each 16 rows. Unrolled over single results it was 19 to 77 KiB, most of the kernel, and each
  * of them waited for its own operands. The spare words set rows apart in the banks. */
 template <int each> struct results {
-    float row[MMA_ROWS][MMA_COLUMNS * each + 8];
+    enum { LINE = MMA_COLUMNS * each + 8 };
+    float row[MMA_ROWS][LINE];
 };
-
-template <int each>
-static __device__ __forceinline__ void put_sums(const float (&sums)[each][4],
-                                                struct results<each> &to)
-{
-    unsigned lane = threadIdx.x % WARP;
-#pragma unroll
-    for (int j = 0; j < each; j++)
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            *(float2 *)&to.row[lane / 4 + h * 8][j * MMA_COLUMNS + lane % 4 * 2] =
-                make_float2(sums[j][h * 2], sums[j][h * 2 + 1]);
-}
 
 template <class element>
 static __device__ __forceinline__ void store_group(const struct tensor_product &k, int64_t c,
@@ -69,7 +57,7 @@ static __device__ __forceinline__ void store(const struct tensor_product &k, int
     __syncthreads(); /* stages become results */
 #pragma unroll
     for (int i = 0; i < each; i++) {
-        put_sums<each>(sums[i], mine);
+        mma_put_sums<each>(sums[i], mine.row[0], results<each>::LINE);
         __syncwarp();
 #pragma unroll 1
         for (unsigned g = threadIdx.x % WARP; g < MMA_ROWS * each; g += WARP) {

@@ -188,8 +188,9 @@ static __device__ __forceinline__ void pooled_store(element *y, struct pooled<fa
     *(uint4 *)y = r.words;
 }
 
-/* Of the taps of up to ROWS rows all are read before the first is used; those that are not there
- * change nothing, for to know of nine whether they are is more than there are predicates. */
+/* Of the taps of up to ROWS rows all are read before the first is used. Taps outside of the window
+ * get a value that changes nothing: remembering which of nine are inside takes more predicates than
+ * there are. */
 template <bool average, class element, int width>
 static __device__ __forceinline__ void join_rows(const struct pool_window &p, const element *first,
                                                  int rows, int taps_left,

@@ -434,7 +434,7 @@ static int set(void *memory, int byte, size_t bytes, void *stream)
                   stream);
 }
 
-static int launch(const struct cuda_launch *l, bool early, void *stream)
+static int launch(const struct cuda_launch *l, void *stream)
 {
     SCRIPT("launch");
     const struct host_kernel *k = l->kernel;
@@ -455,7 +455,7 @@ static int launch(const struct cuda_launch *l, bool early, void *stream)
                                     .cluster = l->cluster ? l->cluster : 1,
                                     .argument = argument,
                                     .bytes = l->shared_bytes,
-                                    .early = early},
+                                    .early = l->early},
                   stream);
 }
 

@@ -185,8 +185,7 @@ static bool open_barriers(void)
     return false;
 }
 
-/* A block, or the blocks of a cluster. Nothing may be taken as given of shared memory: it is NaN.
- */
+/* A block, or the blocks of a cluster. Their shared memory begins as NaN: nothing is given. */
 static void run_cluster(struct host_index first, size_t shared_bytes)
 {
     g.block_index = first;

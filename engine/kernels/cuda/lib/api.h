@@ -100,8 +100,8 @@ struct cuda_api {
     int (*graph_destroy)(void *graph);
 
     /* early: the kernel itself waits for those ahead of it, where it is launched before they end;
-     * devices before sm_90 launch it after them. It counts here, not what the launch says. */
-    int (*launch)(const struct cuda_launch *launch, bool early, void *stream);
+     * devices before sm_90 launch it after them. */
+    int (*launch)(const struct cuda_launch *launch, void *stream);
     /* How many clusters of the launch run at a time: 0 where there is no room for one. */
     int (*clusters_at_once)(const struct cuda_launch *launch, int *count);
     /* Lets blocks of the kernel ask for so much shared memory (more than 48 KiB). */

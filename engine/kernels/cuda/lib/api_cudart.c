@@ -251,10 +251,10 @@ static cudaLaunchConfig_t config_of(const struct cuda_launch *l, bool early,
                                 .numAttrs = count};
 }
 
-static int launch(const struct cuda_launch *l, bool early, void *stream)
+static int launch(const struct cuda_launch *l, void *stream)
 {
     cudaLaunchAttribute attributes[ATTRIBUTES_MAX];
-    cudaLaunchConfig_t config = config_of(l, early && launches_early(), attributes);
+    cudaLaunchConfig_t config = config_of(l, l->early && launches_early(), attributes);
     void *arguments[] = {l->argument};
     config.stream = stream;
     return reported(cudaLaunchKernelExC(&config, l->kernel, arguments));

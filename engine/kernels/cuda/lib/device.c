@@ -370,12 +370,14 @@ static bool may_be_early(void)
     return !text || strcmp(text, "0") != 0;
 }
 
-void cuda_launch(const struct cuda_launch *l, const struct kernel_args *args)
+void cuda_launch(const struct cuda_launch *given, const struct kernel_args *args)
 {
     char what[MESSAGE];
+    struct cuda_launch launch = *given, *l = &launch;
     if (l->grid.x == 0 || l->grid.y == 0 || l->grid.z == 0)
         return;
-    int error = cuda_api.launch(l, l->early && may_be_early(), args->stream);
+    l->early = l->early && may_be_early();
+    int error = cuda_api.launch(l, args->stream);
     if (error == CUDA_DONE || !args->err || args->err->code != STATUS_OK)
         return;
     snprintf(what, sizeof(what), "launching %s, grid %u x %u x %u of %u x %u x %u", l->name,

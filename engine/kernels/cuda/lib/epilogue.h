@@ -50,7 +50,7 @@ static __device__ OUT_OF_LINE float epilogue_value(const struct epilogue &e, flo
 enum { EPILOGUE_GROUP = 8 };
 
 /* Where they lie: `at` is the first one's place in the result's memory, `step` from one to the
- * next. together: all are there, one behind the other, and begin at a multiple of 16 bytes, as do
+ * next. together: all are there, one after the other, and begin at a multiple of 16 bytes, as do
  * the operands; else there are `count`. */
 struct epilogue_place {
     size_t at, step;

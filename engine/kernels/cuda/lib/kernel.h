@@ -102,7 +102,7 @@ static inline bool fits_index(const struct desc *desc)
     return shape_count(&desc->shape) < INT32_MAX;
 }
 
-/* Nor are places of elements further apart than that. */
+/* So are the distances between elements, in a tensor that is part of another one. */
 static inline bool places_fit_index(const struct desc *desc)
 {
     int64_t reach = 0;

@@ -113,4 +113,18 @@ MMA_STEP(float, HOST_MMA_TF32, "m16n8k8.row.col.f32.tf32.tf32.f32")
 
 #undef MMA_STEP
 
+/* A warp's sums of 16 rows and `count` times 8 columns to memory, whose rows are `line` apart. */
+template <int count>
+static __device__ __forceinline__ void mma_put_sums(const float (&sums)[count][4], float *to,
+                                                    unsigned line)
+{
+    float *lane_to = to + threadIdx.x % WARP / 4 * line + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < count; j++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            *(float2 *)(lane_to + h * 8 * line + j * MMA_COLUMNS) =
+                make_float2(sums[j][h * 2], sums[j][h * 2 + 1]);
+}
+
 #endif

@@ -9,8 +9,8 @@
 
 /* ---- multiplying ---- */
 
-/* Where a lane finds what it multiplies, in bytes from the begin of the stage: of the left factor
- * by step; of the right one by step if it lies along the depth, else by 16 columns. */
+/* Where a lane finds what it multiplies, in bytes from the beginning of the stage: of the left
+ * factor by step; of the right one by step if it lies along the depth, else by 16 columns. */
 struct mma_places {
     unsigned a[MMA_STEPS], b[2];
 };
