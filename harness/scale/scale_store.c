@@ -84,6 +84,7 @@ static void add_units(struct rows *rows, const struct scale_result *r)
         }
 }
 
+/* The record outlives the result: texts of units are copied. */
 static enum status make_ops(const struct scaling *s, const struct scale_result *r,
                             struct arena *arena, struct record *record, struct error *err)
 {
@@ -95,11 +96,11 @@ static enum status make_ops(const struct scaling *s, const struct scale_result *
         const struct scale_unit *unit = &r->by_rank[k / r->unit_count].units[k % r->unit_count];
         ops[k].name =
             arena_printf(arena, "unit %d of rank %d", k % r->unit_count, k / r->unit_count);
-        ops[k].kind = unit->operation;
+        ops[k].kind = arena_strdup(arena, unit->operation);
         ops[k].shape = arena_printf(arena, "[%lld]", (long long)(unit->bytes / 4));
-        ops[k].kernel = unit->algorithm;
+        ops[k].kernel = arena_strdup(arena, unit->algorithm);
         ops[k].provider = s->backend;
-        if (!ops[k].name || !ops[k].shape)
+        if (!ops[k].name || !ops[k].kind || !ops[k].shape || !ops[k].kernel)
             return FAIL_NO_MEMORY(err);
     }
     record->ops = ops;

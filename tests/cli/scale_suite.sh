@@ -57,6 +57,9 @@ check "with two results each" [ "$(sql "SELECT group_concat(n) FROM (SELECT coun
 check "of the same metrics" [ "$(sql "SELECT count(DISTINCT names) FROM (SELECT group_concat(name) AS names FROM
     (SELECT m.result, m.name FROM metric AS m JOIN result AS r ON r.id = m.result JOIN point AS p ON p.id = r.point
      WHERE p.params LIKE '%ranks=2' ORDER BY m.result, m.name, m.op) GROUP BY result)")" = 1 ]
+# Units kept the addresses of their names' texts, which were gone when the record was written.
+check "units are named" [ "$(sql "SELECT group_concat(DISTINCT kind || ' ' || (kernel <> '')) FROM op
+    WHERE name LIKE 'unit % of rank %'")" = "AllReduce 1" ]
 check "their command says how it is done again" [ "$(sql "SELECT count(*) FROM result
     WHERE reproduce LIKE 'ridge scale ncf:items=30,users=40 --ranks 2 --batch 16 --threads 1 --steps 8%'")" = 4 ]
 check "both curves are drawn" [ "$(sql "SELECT count(DISTINCT canonical) FROM point WHERE canonical LIKE '% scaling=%'")" = 4 ]
