@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 64 }; /* inputs or outputs whose descriptions fit on the stack */
+enum { SLOTS = 64 }; /* inputs and outputs whose descriptions fit on the stack */
 
 double value_bytes(const struct value *value)
 {
@@ -40,21 +40,37 @@ static void add_posts(const struct graph *g, const struct node *node, struct cos
     }
 }
 
+static void add_op(const struct graph *g, const struct node *node, struct value **slots,
+                   struct cost *work)
+{
+    struct value **in = slots, **out = slots + node->op_inputs;
+    for (int k = 0; k < node->op_inputs; k++)
+        in[k] = node->inputs[k] == NONE ? NULL : &g->values[node->inputs[k]];
+    for (int k = 0; k < node->output_count; k++)
+        out[k] = node->outputs[k] == NONE ? NULL : &g->values[node->outputs[k]];
+    struct infer c = {.node = node,
+                      .in = (const struct value *const *)in,
+                      .out = out,
+                      .in_count = node->op_inputs,
+                      .out_count = node->output_count};
+    node->op->cost(&c, work);
+}
+
+/* An update of all weights has hundreds of inputs. Without memory for them the work is not known.
+ */
 static void add_work(const struct graph *g, const struct node *node, struct cost *work)
 {
-    const struct value *in[SLOTS] = {NULL};
-    struct value *out[SLOTS] = {NULL};
-    int in_count = node->op_inputs < SLOTS ? node->op_inputs : SLOTS;
-    int out_count = node->output_count < SLOTS ? node->output_count : SLOTS;
-    for (int k = 0; k < in_count; k++)
-        in[k] = node->inputs[k] == NONE ? NULL : &g->values[node->inputs[k]];
-    for (int k = 0; k < out_count; k++)
-        out[k] = node->outputs[k] == NONE ? NULL : &g->values[node->outputs[k]];
-    struct infer c = {
-        .node = node, .in = in, .out = out, .in_count = in_count, .out_count = out_count};
-    if (node->op->cost)
-        node->op->cost(&c, work);
-    add_posts(g, node, work);
+    struct value *few[SLOTS];
+    size_t count = (size_t)node->op_inputs + (size_t)node->output_count;
+    struct value **slots = count <= SLOTS ? few : calloc(count, sizeof(struct value *));
+    if (node->op->cost && slots)
+        add_op(g, node, slots, work);
+    else if (node->op->cost)
+        *work = (struct cost){.macs = NAN, .elementwise = NAN, .transcendentals = NAN};
+    if (slots != few)
+        free(slots);
+    if (node->post_count > 0)
+        add_posts(g, node, work);
 }
 
 /* Bytes that a picking node takes out of input k. */
@@ -111,7 +127,8 @@ void node_cost(const struct graph *g, int n, struct node_cost *cost)
     cost->flops = 2 * cost->work.macs + cost->work.elementwise;
     for (int k = 0; k < node->input_count; k++) {
         int v = node->inputs[k];
-        if (v != NONE && g->values[v].kind == VALUE_PARAM && !value_is_buffer(g, v))
+        bool buffer = k < 32 && (node->op->buffers >> k & 1);
+        if (v != NONE && g->values[v].kind == VALUE_PARAM && !buffer && !value_is_buffer(g, v))
             cost->params += (double)shape_count(&g->values[v].shape);
         if (!reads_no_data(node->op))
             cost->bytes_read += input_bytes(g, node, k);

@@ -129,6 +129,35 @@ TEST(tables_cost_the_rows_that_are_picked)
     assert_true(cost.bytes_streamed == cost.bytes_compulsory);
 }
 
+/* Inputs after the 64th cost nothing once, as those of an update of all weights are. */
+TEST(every_input_counts)
+{
+    enum { INPUTS_WANTED = 100, ELEMENTS = 8 };
+    struct graph *g = graph_new("sum");
+    int inputs[INPUTS_WANTED], output;
+    for (int k = 0; k < INPUTS_WANTED; k++) {
+        char name[16];
+        snprintf(name, sizeof(name), "w%d", k);
+        inputs[k] = param(g, name, shape_of(ELEMENTS));
+    }
+    assert_int_equal(
+        graph_node_many(g, "Sum", NULL, INPUTS_WANTED, inputs, NO_ATTRS, 1, &output), STATUS_OK);
+    graph_output(g, output);
+    struct graph_cost cost = cost_of(g);
+    assert_true(cost.flops == (INPUTS_WANTED - 1) * ELEMENTS);
+}
+
+/* A node's parameters are the graph's: a file may call running statistics anything. */
+TEST(running_statistics_are_no_parameters_of_a_node)
+{
+    struct graph *g = graph_new("bn");
+    struct node_cost node;
+    graph_output(g, batch_norm(g, image(g, 1)));
+    node_cost(g, 0, &node);
+    struct graph_cost cost = cost_of(g);
+    assert_true(node.params == 16 && cost.params == 16 && cost.buffers == 16);
+}
+
 /* A fused activation costs the same as the operator. */
 TEST(posts_cost_what_operators_cost)
 {
