@@ -128,8 +128,8 @@ static enum status compute_again(struct recompute *r, int n, struct error *err)
         int v = node.outputs[k];
         if (v != NONE && r->need[v])
             r->again[v] = outputs[k];
-        else
-            graph_cut(g, outputs[k]); /* running statistics are updated once */
+        else if (k > 0) /* running statistics are updated once; all operators write result 0 */
+            graph_cut(g, outputs[k]);
     }
     return STATUS_OK;
 }

@@ -83,6 +83,12 @@ jq .losses "$output" >"$tap_dir/recomputed_losses"
 check "recomputed, the same losses" cmp "$tap_dir/kept_losses" "$tap_dir/recomputed_losses"
 holds ".recompute and .arena_bytes * 2 < $kept"
 
+# A batch norm of which only the statistics are computed again: its cost was looked for in a result that was cut.
+runs ridge train resnet50 --tiny --batch 4 --steps 2 -t 1 --no-tune --json
+jq .losses "$output" >"$tap_dir/kept_losses_of_resnet"
+runs ridge train resnet50 --tiny --batch 4 --steps 2 -t 1 --no-tune --json --recompute
+check "a network with batch norms recomputed" [ "$(jq -c .losses "$output")" = "$(jq -c . "$tap_dir/kept_losses_of_resnet")" ]
+
 run ridge train $thin --recompute --segments 3
 exits 0
 jq .losses "$output" >"$tap_dir/segments_losses"
