@@ -505,7 +505,8 @@ enum status trainer_run(struct trainer *t, train_watch *watch, void *context,
                                     .epoch_samples = epoch_samples(t)};
     result->first = result->steps = first_step(t);
     enum status status = run_steps(t, watch, context, result, err);
-    result->arena_bytes = exe_memory(t->exe).arena_bytes; /* of the latest size */
+    if (t->exe) /* none where the next size did not compile */
+        result->arena_bytes = exe_memory(t->exe).arena_bytes;
     if (t->reader)
         result->read_bytes = t->read_before + reader_bytes(t->reader);
     TRY(status);

@@ -73,6 +73,7 @@ runs ridge train $small --data "$data/mnist" --sizes 8:2,16:1 $one --resume "$ta
 runs ridge checkpoint diff "$tap_dir/grown" "$tap_dir/ended"
 refuses 'images of sizes "8:2,16:1", not "8:3"' \
     ridge train $small --data "$data/mnist" --sizes 8:3 $one --resume "$tap_dir/begun"
+refuses 'training of densenet121' ridge train densenet121 --tiny --sizes 32:1,1:1 --batch 1 -t 1 --no-tune
 refuses 'a size and for how long' ridge train $small --sizes 8:2,x $one
 refuses 'has no parameter "image"' ridge train ncf --tiny --sizes 8:2
 }
