@@ -166,7 +166,7 @@ static void sleep_until(void *context, uint64_t ns)
                                  .tv_nsec = (long)(wake % NS_PER_S)};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
     }
-    while (clock_now_ns() < ns)
+    while (clock_now_ns() < ns && !interrupt_requested())
         ;
 }
 

@@ -46,6 +46,11 @@ done <"$tap_dir/lines"
 is "the commands make no other points" "2 2" \
     "$(sql "SELECT count(*) || ' ' || min(n) FROM (SELECT count(*) AS n FROM result GROUP BY point)" "$tap_dir/again.db")"
 
+# Without a warm-up nothing was timed before the first rate of queries: the wait for the first query had no end.
+printf '[[workload]]\nname = "ncf"\nbatch = 1\nscenario = "server"\nserver = { latency_bound_s = 0.5, queries = 20 }\nstop = { warmup_runs = 0, warmup_s = 0 }\n' >"$tap_dir/cold.toml"
+run timeout 120 "$RIDGE" run "$tap_dir/cold.toml" --no-ceilings --rounds 1 --no-verify --no-tune --no-db
+check "a server that is not warmed up ends" [ "$code" = 0 -o "$code" = 4 ]
+
 # A point that fails is a row with its reason; the others run.
 printf 'not a model' >"$tap_dir/bad.onnx"
 run ridge run "$tap_dir/bad.onnx" ncf --batch 1 $fast --db "$db"
