@@ -108,11 +108,16 @@ static void collect(struct launch *launch)
 {
     for (int rank = 0; rank < launch->run->ranks; rank++) {
         int state;
-        if (launch->pids[rank] && waitpid(launch->pids[rank], &state, WNOHANG) > 0) {
-            launch->pids[rank] = 0;
-            launch->alive--;
+        pid_t ended = launch->pids[rank] ? waitpid(launch->pids[rank], &state, WNOHANG) : 0;
+        bool lost = ended < 0 && errno == ECHILD; /* who ignores SIGCHLD is told of no end */
+        if (ended <= 0 && !lost)
+            continue;
+        launch->pids[rank] = 0;
+        launch->alive--;
+        if (lost)
+            note_failure(launch, STATUS_FAILED, "how a rank ended is not known");
+        else
             note_end(launch, rank, state);
-        }
     }
 }
 

@@ -25,7 +25,7 @@ static _Noreturn void end_process(int code)
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ,
-           SIG_IGN); /* a file at its size limit is reported as an error; nothing is killed */
+    signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is reported as an error */
+    signal(SIGCHLD, SIG_DFL); /* where a parent ignored it, no child could be waited for */
     end_process(run_with_enough_stack(commands_dispatch, argc - 1, argv + 1));
 }
