@@ -179,14 +179,33 @@ const char *isa_name(enum isa isa)
     return names[isa];
 }
 
+/* ISA_COUNT: none has this name. */
+static enum isa isa_named(const char *name)
+{
+    int k = 0;
+    while (k < ISA_COUNT && strcmp(name, isa_name((enum isa)k)) != 0)
+        k++;
+    return (enum isa)k;
+}
+
 enum isa isa_detect(void)
 {
     enum isa best = isa_of_cpu();
     const char *wanted = getenv("RIDGE_ISA");
-    for (int k = 0; wanted && k < (int)best; k++)
-        if (strcmp(wanted, isa_name((enum isa)k)) == 0)
-            return (enum isa)k;
-    return best;
+    enum isa isa = wanted ? isa_named(wanted) : best;
+    return isa < best ? isa : best;
+}
+
+enum status isa_check(struct error *err)
+{
+    const char *wanted = getenv("RIDGE_ISA");
+    enum isa isa = wanted ? isa_named(wanted) : ISA_SCALAR, best = isa_of_cpu();
+    if (isa == ISA_COUNT)
+        return FAIL(err, STATUS_FAILED, "RIDGE_ISA is \"%s\": say scalar, avx2 or avx512", wanted);
+    if (isa > best)
+        return FAIL(err, STATUS_FAILED, "RIDGE_ISA is %s; this CPU and build have %s at most",
+                    wanted, isa_name(best));
+    return STATUS_OK;
 }
 
 bool query_all_dtype(const struct kernel_query *q, enum dtype dtype)

@@ -192,6 +192,8 @@ void kernel_release(const struct kernel *kernel, struct kernel_state *state); /*
 
 /* The best instruction set of this CPU, lowered by RIDGE_ISA=scalar|avx2|avx512. */
 enum isa isa_detect(void);
+/* FAILED: RIDGE_ISA names none of them, or one that this CPU or build lacks. */
+enum status isa_check(struct error *err);
 const char *isa_name(enum isa isa);
 /* What some CPUs with ISA_AVX512 have beyond it: dot products of bytes and of bf16. */
 bool cpu_has_vnni(void);

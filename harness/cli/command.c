@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/graph/kernel.h"
 #include "harness/machine/procfs.h"
 
 #define X(name) extern const struct command command_##name;
@@ -119,6 +120,8 @@ static int run_command(const struct command *command, int count, char **words)
     void *values = calloc(1, command->values_size ? command->values_size : 1);
     enum status status = values ? options_parse(command->options, &count, words, values, &err)
                                 : FAIL_NO_MEMORY(&err);
+    if (status == STATUS_OK)
+        status = isa_check(&err);
     if (status == STATUS_OK && count < command->words_min)
         status = FAIL(&err, STATUS_FAILED, "usage: ridge %s %s (-h explains)", command->name,
                       command->usage ? command->usage : "");

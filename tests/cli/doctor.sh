@@ -40,6 +40,10 @@ run ridge doctor --json
 holds '.machine.isa == "scalar"'
 run ridge doctor --require avx2
 exits 5
+RIDGE_ISA=avx-2
+run ridge doctor
+exits 2
+complains 'RIDGE_ISA is "avx-2": say scalar, avx2 or avx512'
 unset RIDGE_ISA
 
 # A plug-in that is no plug-in is refused with a reason, and nothing else suffers.
