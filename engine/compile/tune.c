@@ -74,7 +74,7 @@ static enum status ask(const struct exe *exe, const struct step *step, int varia
     if (status == STATUS_OK)
         kernel_describe(c->kernel, state, c->text, sizeof(c->text));
     else
-        snprintf(c->reason, sizeof(c->reason), "%.159s", why.message);
+        snprintf(c->reason, sizeof(c->reason), "%.255s", why.message);
     if (status == STATUS_OK && variants)
         *variants = kernel_variants(c->kernel, state);
     kernel_release(c->kernel, state);

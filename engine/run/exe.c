@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/run/exe.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,11 +184,14 @@ enum status exe_run_checked(struct exe *exe, struct error *err)
 {
     if (exe_is_on_device(exe))
         exe_run(exe);
-    for (int s = 0; s < exe->step_count && !exe_is_on_device(exe); s++) {
-        TRY(check_step(&exe->steps[s], err));
-        exe_run_rank_step(exe, s);
+    enum status status = STATUS_OK;
+    for (int s = 0; s < exe->step_count && !exe_is_on_device(exe) && status == STATUS_OK; s++) {
+        status = check_step(&exe->steps[s], err);
+        if (status == STATUS_OK)
+            exe_run_rank_step(exe, s);
     }
     exchanges_wait(exe);
+    TRY(status);
     if (!exe_is_on_device(exe))
         move_states(exe);
     return exe_status(exe, err);
@@ -267,6 +271,8 @@ double exe_time_runs(struct exe *exe, int64_t runs)
 void exe_time_steps(struct exe *exe, int repeats, double *times)
 {
     double *samples = calloc((size_t)exe->step_count * (size_t)repeats + 1, sizeof(*samples));
+    for (int s = 0; s < exe->step_count; s++)
+        times[s] = NAN;
     if (!samples)
         return;
     if (exe_is_on_device(exe))

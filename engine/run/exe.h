@@ -177,7 +177,8 @@ int exe_streams(const struct exe *exe);
 /* Where runs replay a captured graph: captures it anew, for what attaches to the device or leaves
  * it changes launches, and a graph keeps them as they were. What cannot be captured is launched. */
 enum status exe_capture_again(struct exe *exe, struct error *err);
-/* Runs each step `repeats` times and writes its median time (ns) to times[step]. */
+/* Runs each step `repeats` times and writes its median time (ns) to times[step]; NAN without memory
+ * for that. */
 void exe_time_steps(struct exe *exe, int repeats, double *times);
 
 #endif

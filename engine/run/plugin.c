@@ -258,7 +258,7 @@ static enum status check_plugin(const struct plugin *plugin, const char *name, s
     if (plugin->abi != PLUGIN_ABI)
         return UNSUPPORTED(why, "built for plug-in interface %d, this ridge has %d: rebuild it",
                            plugin->abi, PLUGIN_ABI);
-    if (plugin->size < offsetof(struct plugin, kernel_count) ||
+    if (plugin->size < offsetof(struct plugin, kernel_count) + sizeof(plugin->kernel_count) ||
         plugin->kernel_size < offsetof(struct kernel, release))
         return UNSUPPORTED(why,
                            "its tables are too short (%zu and %zu bytes): set size and "
