@@ -140,8 +140,8 @@ TEST(every_input_counts)
         snprintf(name, sizeof(name), "w%d", k);
         inputs[k] = param(g, name, shape_of(ELEMENTS));
     }
-    assert_int_equal(
-        graph_node_many(g, "Sum", NULL, INPUTS_WANTED, inputs, NO_ATTRS, 1, &output), STATUS_OK);
+    assert_int_equal(graph_node_many(g, "Sum", NULL, INPUTS_WANTED, inputs, NO_ATTRS, 1, &output),
+                     STATUS_OK);
     graph_output(g, output);
     struct graph_cost cost = cost_of(g);
     assert_true(cost.flops == (INPUTS_WANTED - 1) * ELEMENTS);
