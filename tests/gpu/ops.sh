@@ -72,6 +72,13 @@ runs "$build/ridge" explain $small --batch 3 --precision bf16 --device cuda --no
 prints 'LSTM .* cuda_lstm_cluster'
 runs env RIDGE_HOST_CLUSTERS=0 "$build/ridge" explain $small --batch 3 --precision bf16 --device cuda --no-tune
 prints 'LSTM .* cuda_rnn'
+runs env RIDGE_HOST_CODE=80 "$build/ridge" explain $small --batch 3 --precision bf16 --device cuda --no-tune
+prints 'LSTM .* cuda_rnn'
+
+# Two layers share a kernel: the smaller one lowered the shared memory that the larger one may ask for.
+runs "$build/ridge" verify crnn:units=128,width=8,filters=64 -b 1 --device cuda --precision bf16 --no-tune
+runs "$build/ridge" explain crnn:units=128,width=8,filters=64 -b 1 --device cuda --precision bf16 --no-tune
+prints 'LSTM .* cuda_lstm_cluster'
 
 # Without a trial a library's kernel comes before those that came with the device.
 RIDGE_PLUGIN_PATH=$plugins:$build/tests/plugin_sample

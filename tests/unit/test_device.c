@@ -437,6 +437,61 @@ TEST(a_device_activates)
     device_close(&device);
 }
 
+/* [1, 2, 3, keys] in place; a mask that is the same for both heads. What lies after it stays. */
+static void check_scores(const struct device *device, int64_t keys, bool masked)
+{
+    enum { HEADS = 2, QUERIES = 3, ROWS = HEADS * QUERIES, MOST = 1100 };
+    float x[ROWS * MOST + 1], y[ROWS * MOST + 1], mask[QUERIES * MOST];
+    int64_t count = ROWS * keys;
+    size_t bytes = (size_t)(count + 1) * sizeof(float);
+    void *there, *mask_there;
+    for (int64_t k = 0; k <= count; k++)
+        x[k] = (float)(k * 7 % 41 - 20) * 0.3f;
+    for (int64_t k = 0; k < QUERIES * keys; k++)
+        mask[k] = k % 5 == 3 ? -INFINITY : (float)(k % 3);
+    MUST(device_upload, device, x, bytes, &there);
+    MUST(device_upload, device, mask, (size_t)(QUERIES * keys) * sizeof(float), &mask_there);
+    struct device_softmax s = {.x = there,
+                               .mask = masked ? mask_there : NULL,
+                               .batch = 1,
+                               .heads = HEADS,
+                               .queries = QUERIES,
+                               .keys = keys,
+                               .mask_at = {0, 0, keys, 1}};
+    MUST(device->kind->softmax, device, &s, NULL);
+    MUST(device->kind->copy, device, y, there, bytes, COPY_TO_HOST, NULL);
+    MUST(device->kind->wait, device, NULL);
+    device->kind->free(device, there);
+    device->kind->free(device, mask_there);
+    for (int64_t row = 0; row < ROWS; row++) {
+        const float *added = mask + row % QUERIES * keys;
+        double sum = 0;
+        for (int64_t k = 0; k < keys; k++)
+            sum += exp((double)x[row * keys + k] + (masked ? (double)added[k] : 0));
+        for (int64_t k = 0; k < keys; k++) {
+            int64_t at = row * keys + k;
+            double expected = exp((double)x[at] + (masked ? (double)added[k] : 0)) / sum;
+            if (!(fabs((double)y[at] - expected) <= 1e-6))
+                fail_msg("%lld keys, row %lld, key %lld: %g, not %g", (long long)keys,
+                         (long long)row, (long long)k, (double)y[at], expected);
+        }
+    }
+    assert_true(y[count] == x[count]);
+}
+
+/* Rows that stay in registers, the longest of them, and longer ones. */
+TEST(a_device_takes_the_softmax_of_scores)
+{
+    static const int64_t keys[] = {1, 7, 384, 512, 513, 1100};
+    struct device device;
+    MUST(device_open, gpu_name(), &device);
+    MUST(device.kind->bind, &device);
+    for (int k = 0; k < ARRAY_COUNT(keys); k++)
+        for (int masked = 0; masked < 2; masked++)
+            check_scores(&device, keys[k], masked);
+    device_close(&device);
+}
+
 /* On a real device nothing can be scripted. */
 static int test_real(void)
 {
@@ -448,6 +503,7 @@ static int test_real(void)
         cmocka_unit_test(the_tuner_times_on_the_device),
         cmocka_unit_test(steps_have_times),
         cmocka_unit_test(a_device_activates),
+        cmocka_unit_test(a_device_takes_the_softmax_of_scores),
     };
     plugins_load("cuda");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,7 @@ static const char *const all_calls[] = {
     "graph_destroy",
     "launch",
     "allow_shared",
+    "code_version",
     "clusters_at_once",
 };
 

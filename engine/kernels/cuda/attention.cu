@@ -130,13 +130,56 @@ __global__ void __launch_bounds__(BLOCK)
 
 /* ---- rows of scores, between a library's products ---- */
 
+enum { KEPT_KEYS = 512 };
+
 struct score_rows {
     struct device_softmax s;
     unsigned count; /* of rows */
     struct divisor heads, queries;
 };
 
-/* A warp has a row, which is in the first cache after it was read once. */
+/* The mask's row for a row of scores; NULL: none. */
+static __device__ __forceinline__ const float *mask_of_row(const struct score_rows &r, unsigned row)
+{
+    unsigned plane = divide(row, r.queries), query = row - plane * r.queries.d;
+    unsigned batch = divide(plane, r.heads), head = plane - batch * r.heads.d;
+    const int64_t *at = r.s.mask_at;
+    return r.s.mask ? r.s.mask + batch * at[0] + head * at[1] + query * at[2] : NULL;
+}
+
+/* A warp has a row of up to KEPT_KEYS scores in registers: read once, written once. */
+__global__ void __launch_bounds__(BLOCK)
+    attention_softmax_kept(const __grid_constant__ struct score_rows r)
+{
+    KERNEL_BEGIN();
+    const int each = KEPT_KEYS / (int)WARP;
+    unsigned lane = threadIdx.x % WARP, keys = (unsigned)r.s.keys;
+    unsigned step = gridDim.x * (BLOCK / WARP);
+    for (unsigned row = (blockIdx.x * BLOCK + threadIdx.x) / WARP; row < r.count; row += step) {
+        const float *mask = mask_of_row(r, row);
+        float *x = r.s.x + (size_t)row * keys, v[each], largest = -INFINITY, sum = 0;
+#pragma unroll
+        for (int i = 0; i < each; i++)
+            v[i] = i * WARP + lane < keys ? x[i * WARP + lane] : -INFINITY;
+#pragma unroll
+        for (int i = 0; i < each; i++) {
+            if (mask && i * WARP + lane < keys)
+                v[i] += mask[(i * WARP + lane) * r.s.mask_at[3]];
+            largest = fmaxf(largest, v[i]);
+        }
+        largest = warp_max(largest);
+#pragma unroll
+        for (int i = 0; i < each; i++)
+            sum += v[i] = i * WARP + lane < keys ? expf(v[i] - largest) : 0;
+        float factor = 1 / warp_sum(sum);
+#pragma unroll
+        for (int i = 0; i < each; i++)
+            if (i * WARP + lane < keys)
+                x[i * WARP + lane] = v[i] * factor;
+    }
+}
+
+/* A warp has a longer row, which is in the first cache after it was read once. */
 __global__ void __launch_bounds__(BLOCK)
     attention_softmax(const __grid_constant__ struct score_rows r)
 {
@@ -145,12 +188,8 @@ __global__ void __launch_bounds__(BLOCK)
     unsigned lane = threadIdx.x % WARP, keys = (unsigned)s.keys;
     unsigned step = gridDim.x * (BLOCK / WARP);
     for (unsigned row = (blockIdx.x * BLOCK + threadIdx.x) / WARP; row < r.count; row += step) {
-        unsigned plane = divide(row, r.queries), query = row - plane * r.queries.d;
-        unsigned batch = divide(plane, r.heads), head = plane - batch * r.heads.d;
-        const float *mask = s.mask;
+        const float *mask = mask_of_row(r, row);
         float *x = s.x + (size_t)row * keys, largest = -INFINITY, sum = 0;
-        if (mask)
-            mask += batch * s.mask_at[0] + head * s.mask_at[1] + query * s.mask_at[2];
         for (unsigned k = lane; k < keys; k += WARP) {
             x[k] += mask ? mask[k * s.mask_at[3]] : 0.0f;
             largest = fmaxf(largest, x[k]);
@@ -179,7 +218,10 @@ extern "C" enum status cuda_softmax(const struct device *device,
     q.device = device;
     args.stream = stream;
     args.err = &refused;
-    LAUNCH(attention_softmax, grid_for(&q, rows * WARP), cuda_size(BLOCK), 0, &r, &args);
+    if (softmax->keys <= KEPT_KEYS)
+        LAUNCH(attention_softmax_kept, grid_for(&q, rows * WARP), cuda_size(BLOCK), 0, &r, &args);
+    else
+        LAUNCH(attention_softmax, grid_for(&q, rows * WARP), cuda_size(BLOCK), 0, &r, &args);
     if (refused.code != STATUS_OK && err)
         *err = refused;
     return refused.code;

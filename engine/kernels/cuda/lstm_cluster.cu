@@ -493,13 +493,16 @@ static struct cuda_launch launch_of(const struct kernel_state *s, struct lstm *k
             CLUSTER_MOST};
 }
 
-/* A part of a GPU may have too few multiprocessors beside each other. */
+/* A part of a GPU may have too few multiprocessors beside each other, and the plug-in may have been
+ * built for older chips. */
 static enum status check_room(struct kernel_state *s, struct error *err)
 {
-    int count = 0;
+    int code = 0, count = 0;
     struct cuda_launch launch = launch_of(s, &s->k);
-    TRY(cuda_check(cuda_api.allow_shared(launch.kernel, s->shared_bytes),
-                   "asking for shared memory", err));
+    TRY(cuda_check(cuda_api.code_version(launch.kernel, &code), "asking for a kernel's code", err));
+    if (code < 90)
+        return REFUSE(err, "compiled for sm_%d, which has no clusters", code);
+    TRY(cuda_allow_shared(s->device, launch.kernel, err));
     TRY(cuda_check(cuda_api.clusters_at_once(&launch, &count), "asking for room for a cluster",
                    err));
     return count > 0 ? STATUS_OK

@@ -218,7 +218,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     int64_t side = SIDE;
     TRY(rnn_supported(q, why));
     rnn_read(q, k);
-    if (k->steps * (int64_t)k->batch / SIDE >= GRID_YZ)
+    if (div_up(k->steps * (int64_t)k->batch, side) > GRID_YZ ||
+        div_up(k->batch, (int64_t)ROWS * SKINNY_WARPS) > GRID_YZ)
         return REFUSE(why, "more rows than a grid has");
     k->row_warps = skinny_row_warps(k->batch, k->batch < ROWS ? 1 : (unsigned)ROWS);
     sequence_plan(k);
@@ -280,14 +281,6 @@ static const void *sequence_kernel(int cell, enum dtype type)
                                 : sequence_of<float>(cell);
 }
 
-/* As much as there is: the limit is the kernel's, not the node's. */
-static enum status allow_sequence(const struct kernel_state *s, struct error *err)
-{
-    return cuda_check(cuda_api.allow_shared(sequence_kernel(s->k.cell, s->type),
-                                            s->device->properties.shared_bytes),
-                      "asking for shared memory", err);
-}
-
 static void launch_sequence(struct rnn *k, enum dtype type, const struct kernel_args *args)
 {
     struct cuda_launch launch = {
@@ -296,7 +289,8 @@ static void launch_sequence(struct rnn *k, enum dtype type, const struct kernel_
         cuda_size((unsigned)div_up(k->batch, SEQUENCE_ROWS), 1, k->directions),
         cuda_size(k->band / SEQUENCE_UNITS * WARP),
         sequence_bytes(k, element_bytes(type)),
-        k};
+        k,
+        true};
     cuda_launch(&launch, args);
 }
 
@@ -312,7 +306,8 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     k->apart = k->bias + p.bias;
     k->w = k->apart + p.apart;
     k->r = (const char *)k->w + p.w * size;
-    return s->whole ? allow_sequence(s, err) : STATUS_OK;
+    return s->whole ? cuda_allow_shared(s->device, sequence_kernel(k->cell, s->type), err)
+                    : STATUS_OK;
 }
 
 /* ---- a launch per step ---- */

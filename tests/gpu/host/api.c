@@ -43,6 +43,7 @@ enum {
     ALIGN = 256
 };
 enum { COMMANDS_MAX = 4096, STREAMS_MAX = 16, NOBODY = -1 };
+enum { SHARED_USUAL = 48 << 10, SHARED_MOST = 227 << 10 }; /* bytes of a block's shared memory */
 
 struct command {
     enum { DO_LAUNCH, DO_COPY, DO_SET, DO_RECORD, DO_NOTHING } what;
@@ -177,7 +178,7 @@ static int facts(struct cuda_facts *f, int index)
                              .major = number_of("RIDGE_HOST_MAJOR", 9),
                              .units = number_of("RIDGE_HOST_UNITS", 132),
                              .cache_bytes = number_of("RIDGE_HOST_CACHE", 50 << 20),
-                             .shared_bytes = 227 << 10,
+                             .shared_bytes = SHARED_MOST,
                              .clock_khz = 1980000,
                              .memory_khz = 3201000,
                              .bus_bits = 6144};
@@ -440,8 +441,9 @@ static int launch(const struct cuda_launch *l, void *stream)
     const struct host_kernel *k = l->kernel;
     struct cuda_grid grid = l->grid, block = l->block;
     unsigned threads = block.x * block.y * block.z;
+    size_t allowed = *k->shared_bytes > SHARED_USUAL ? *k->shared_bytes : SHARED_USUAL;
     bool fits = grid.x > 0 && grid.x < 1u << 31 && grid.y > 0 && grid.y < 65536 && grid.z > 0 &&
-                grid.z < 65536 && threads > 0 && threads <= 1024 && l->shared_bytes <= 227 << 10 &&
+                grid.z < 65536 && threads > 0 && threads <= 1024 && l->shared_bytes <= allowed &&
                 k->argument_bytes <= 4096 && l->cluster <= HOST_CLUSTER_MAX &&
                 grid.x % (l->cluster ? l->cluster : 1) == 0;
     void *argument = fits ? malloc(k->argument_bytes) : NULL;
@@ -466,11 +468,21 @@ static int clusters_at_once(const struct cuda_launch *l, int *count)
     return CUDA_DONE;
 }
 
-static int allow_shared(const void *kernel, size_t bytes)
+static int code_version(const void *kernel, int *version)
 {
     (void)kernel;
+    SCRIPT("code_version");
+    *version = number_of("RIDGE_HOST_CODE", 90);
+    return CUDA_DONE;
+}
+
+static int allow_shared(const void *kernel, size_t bytes)
+{
     SCRIPT("allow_shared");
-    return bytes <= 227 << 10 ? CUDA_DONE : INVALID;
+    if (bytes > SHARED_MOST)
+        return INVALID;
+    *((const struct host_kernel *)kernel)->shared_bytes = bytes;
+    return CUDA_DONE;
 }
 
 /* ---- events ---- */
@@ -740,6 +752,7 @@ const struct cuda_api cuda_api = {
     .graph_destroy = graph_destroy,
     .launch = launch,
     .clusters_at_once = clusters_at_once,
+    .code_version = code_version,
     .allow_shared = allow_shared,
     .error_name = host_error_name,
     .error_text = host_error_text,

@@ -62,7 +62,9 @@ template <auto kernel> struct host_kernel_of {
     {
         host_call(kernel, arguments);
     }
-    static inline const struct host_kernel entry = {run, host_argument_bytes(kernel)};
+    static inline size_t shared_bytes;
+    static inline const struct host_kernel entry = {run, host_argument_bytes(kernel),
+                                                    &shared_bytes};
 };
 
 #define OUT_OF_LINE

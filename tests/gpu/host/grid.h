@@ -25,6 +25,7 @@ struct host_index {
 struct host_kernel {
     void (*run)(void **arguments);
     size_t argument_bytes;
+    size_t *shared_bytes; /* that its blocks may ask for; 0: the usual 48 KiB */
 };
 
 enum {

@@ -100,10 +100,13 @@ struct cuda_api {
     int (*graph_destroy)(void *graph);
 
     /* early: the kernel itself waits for those ahead of it, where it is launched before they end;
-     * devices before sm_90 launch it after them. */
+     * code for chips before sm_90 is launched after them. */
     int (*launch)(const struct cuda_launch *launch, void *stream);
     /* How many clusters of the launch run at a time: 0 where there is no room for one. */
     int (*clusters_at_once)(const struct cuda_launch *launch, int *count);
+    /* What the code that the device runs of the kernel was compiled for: 90 for sm_90. That is less
+     * than the device is where its driver compiles what the plug-in has for older ones. */
+    int (*code_version)(const void *kernel, int *version);
     /* Lets blocks of the kernel ask for so much shared memory (more than 48 KiB). */
     int (*allow_shared)(const void *kernel, size_t bytes);
 

@@ -222,13 +222,19 @@ static int graph_destroy(void *graph)
     return reported(cudaGraphDestroy(graph));
 }
 
-static bool launches_early(void)
+static int code_version(const void *kernel, int *version)
 {
-    int device = 0, major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
-               cudaSuccess &&
-           major >= 9;
+    struct cudaFuncAttributes attributes = {0};
+    int error = reported(cudaFuncGetAttributes(&attributes, kernel));
+    *version = attributes.ptxVersion;
+    return error;
+}
+
+/* Older code does not wait for the kernels before it. */
+static bool can_wait(const void *kernel)
+{
+    int version;
+    return code_version(kernel, &version) == CUDA_DONE && version >= 90;
 }
 
 enum { ATTRIBUTES_MAX = 2 };
@@ -254,7 +260,7 @@ static cudaLaunchConfig_t config_of(const struct cuda_launch *l, bool early,
 static int launch(const struct cuda_launch *l, void *stream)
 {
     cudaLaunchAttribute attributes[ATTRIBUTES_MAX];
-    cudaLaunchConfig_t config = config_of(l, l->early && launches_early(), attributes);
+    cudaLaunchConfig_t config = config_of(l, l->early && can_wait(l->kernel), attributes);
     void *arguments[] = {l->argument};
     config.stream = stream;
     return reported(cudaLaunchKernelExC(&config, l->kernel, arguments));
@@ -314,6 +320,7 @@ const struct cuda_api cuda_api = {
     .graph_destroy = graph_destroy,
     .launch = launch,
     .clusters_at_once = clusters_at_once,
+    .code_version = code_version,
     .allow_shared = allow_shared,
     .error_name = error_name,
     .error_text = error_text,

@@ -24,6 +24,10 @@ extern const struct device_kind cuda_device;
 /* OK, or an error that says what was tried and what the runtime answered. */
 enum status cuda_check(int error, const char *what, struct error *err);
 
+/* Lets blocks of the kernel ask for all the shared memory that there is. Never for less: the limit
+ * is the kernel's, whichever node sets it. */
+enum status cuda_allow_shared(const struct device *device, const void *kernel, struct error *err);
+
 /* Puts a launch into args->stream, if its grid has blocks; a refusal goes to args->err, unless an
  * earlier one is there. */
 void cuda_launch(const struct cuda_launch *launch, const struct kernel_args *args);

@@ -71,6 +71,12 @@ enum status cuda_check(int error, const char *what, struct error *err)
                              name ? name : "?", advice(error));
 }
 
+enum status cuda_allow_shared(const struct device *device, const void *kernel, struct error *err)
+{
+    return cuda_check(cuda_api.allow_shared(kernel, device->properties.shared_bytes),
+                      "asking for shared memory", err);
+}
+
 static bool is_given_up(const struct device *device)
 {
     return device->index < DEVICES_MAX && given_up[device->index][0];
