@@ -21,6 +21,21 @@ struct joined {
     float a, b;
 };
 
+/* Nearly always ReLU, which is told from the others once for a group. */
+template <int width>
+static __device__ __forceinline__ void activate(const struct joined &k, struct group<width> &v)
+{
+    if (k.act == FN_RELU) {
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            v.v[e] = max_or_nan(v.v[e], 0.0f);
+        return;
+    }
+#pragma unroll
+    for (int e = 0; e < width; e++)
+        v.v[e] = vf_act(v.v[e], (enum function)k.act, k.a, k.b);
+}
+
 /* last: channels-last, where a group is neighbouring channels of a position; else it is
  * neighbouring positions of a channel. */
 template <int width, bool last, class element>
@@ -37,14 +52,19 @@ __global__ void __launch_bounds__(BLOCK) concat_norm_groups(const __grid_constan
                  piece = part_of(k.start, k.pieces, channel);
         unsigned first = k.start[piece], size = k.start[piece + 1] - first;
         size_t from = (size_t)image * size + (channel - first);
-        struct group<width> v = {
+        struct group<width> v = {}, by = {}, plus = {
         };
         v = group_at((const element *)k.in[piece] + (last ? from : from * k.plane + rest), v);
-        for (int e = 0; e < width; e++) {
-            unsigned c = last ? channel + (unsigned)e : channel;
-            v.v[e] = vf_act(v.v[e] * to_float(factor[c]) + to_float(shift[c]), (enum function)k.act,
-                            k.a, k.b);
+        if (last) {
+            by = group_at(factor + channel, by);
+            plus = group_at(shift + channel, plus);
         }
+        float one_by = last ? 0 : to_float(factor[channel]),
+              one_plus = last ? 0 : to_float(shift[channel]);
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            v.v[e] = v.v[e] * (last ? by.v[e] : one_by) + (last ? plus.v[e] : one_plus);
+        activate(k, v);
         group_store((element *)k.y + (size_t)g * width, v);
     }
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * LpNormalization. Along an axis that lies together in memory (the last one, or the channels of an
- * image that is channels-last) a warp or a block does a line; along another one a thread does,
- * beside its neighbours. */
+ * image that is channels-last) a warp or a block does a line; along another one a block does 32
+ * lines that lie beside each other, each of its eight warps an eighth of them. */
 #include "engine/kernels/cuda/lib/lines.h"
+
+enum { WARPS = BLOCK / WARP, AHEAD = 8 /* elements that a thread reads before it stores one */ };
 
 struct lp_norm {
     const void *x;
@@ -44,22 +46,51 @@ __global__ void __launch_bounds__(BLOCK) lp_norm_lines(const __grid_constant__ s
     }
 }
 
+/* A thread's elements `first`, `first + WARPS` ... of a line, AHEAD of them; 0 beyond the end. */
+template <class element>
+static __device__ __forceinline__ void read_column(const element *x, unsigned first, unsigned end,
+                                                   unsigned inner, float (&v)[AHEAD])
+{
+#pragma unroll
+    for (int a = 0; a < AHEAD; a++) {
+        unsigned i = first + a * WARPS;
+        v[a] = i < end ? to_float(x[(size_t)i * inner]) : 0;
+    }
+}
+
 template <class element>
 __global__ void __launch_bounds__(BLOCK) lp_norm_columns(const __grid_constant__ struct lp_norm k)
 {
     KERNEL_BEGIN();
-    unsigned step = gridDim.x * BLOCK, inner = k.by_inner.d;
-    for (unsigned l = blockIdx.x * BLOCK + threadIdx.x; l < k.lines; l += step) {
-        unsigned outer = divide(l, k.by_inner);
+    __shared__ float part[WARPS][WARP];
+    unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, inner = k.by_inner.d;
+    for (unsigned base = blockIdx.x * WARP; base < k.lines; base += gridDim.x * WARP) {
+        unsigned l = min(base + lane, k.lines - 1), outer = divide(l, k.by_inner);
+        unsigned end = base + lane < k.lines ? k.size : 0;
         size_t at = (size_t)outer * k.size * inner + (l - outer * inner);
         const element *x = (const element *)k.x + at;
         element *y = (element *)k.y + at;
-        float sum = 0;
-        for (unsigned i = 0; i < k.size; i++)
-            sum += term(k, to_float(x[(size_t)i * inner]));
+        float v[AHEAD], sum = 0;
+        for (unsigned i = warp; i < end; i += AHEAD * WARPS) {
+            read_column(x, i, end, inner, v);
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++)
+                sum += term(k, v[a]);
+        }
+        part[warp][lane] = sum;
+        __syncthreads();
+        sum = 0;
+        for (int w = 0; w < WARPS; w++)
+            sum += part[w][lane];
+        __syncthreads();
         float length = length_of(k, sum);
-        for (unsigned i = 0; i < k.size; i++)
-            float_put(&y[(size_t)i * inner], to_float(x[(size_t)i * inner]) / length);
+        for (unsigned i = warp; i < end; i += AHEAD * WARPS) {
+            read_column(x, i, end, inner, v);
+#pragma unroll
+            for (int a = 0; a < AHEAD; a++)
+                if (i + a * WARPS < end)
+                    float_put(&y[(size_t)(i + a * WARPS) * inner], v[a] / length);
+        }
     }
 }
 
@@ -94,7 +125,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     k->by_inner = divisor_of(plain ? axis.inner : 1);
     k->squares = cuda_host->node_int(q->node, "p", 2) == 2;
     s->type = x->dtype;
-    s->grid = grid_for(q, (int64_t)k->lines * (k->by_inner.d == 1 ? k->lanes : 1));
+    s->grid = grid_for(q, (int64_t)k->lines * (k->by_inner.d == 1 ? k->lanes : (unsigned)WARPS));
     return STATUS_OK;
 }
 
