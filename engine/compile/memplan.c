@@ -69,7 +69,7 @@ struct times {
 static int collect(struct exe *exe, const struct times *times, struct block *blocks)
 {
     int count = 0;
-    size_t align = exe_is_on_device(exe) ? ALIGN_DEVICE : ALIGN_TENSOR;
+    size_t align = exe_alignment(exe);
     for (int v = 0; v < exe->g->value_count; v++) {
         struct place *place = &exe->places[v];
         if (place->root != v || !place->used || exe->g->values[v].kind != VALUE_RESULT ||

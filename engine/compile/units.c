@@ -7,6 +7,7 @@
  * reads the result. */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/compile/stages.h"
 #include "engine/graph/op_list.h"
 
@@ -33,11 +34,6 @@ static bool may_share(const struct exe *exe, int in, int out, int step)
     return made->kind == VALUE_RESULT && !exe->g->nodes[made->producer].op->between_ranks &&
            owner->bytes == to->bytes && owner->last == step &&
            desc_same_memory(&from->desc, &to->desc);
-}
-
-static size_t aligned(size_t bytes)
-{
-    return (bytes + ALIGN_TENSOR - 1) & ~(size_t)(ALIGN_TENSOR - 1);
 }
 
 static int first_reader(const struct exe *exe, int root, int step)
@@ -98,7 +94,8 @@ static enum status place_unit(struct exe *exe, int s, struct exchange *x, struct
             move_into(exe, out, root, end);
         if (share)
             move_into(exe, owner, root, end);
-        end += k + 1 < node->output_count ? aligned(bytes) : bytes;
+        bool last = k + 1 == node->output_count;
+        end += last ? bytes : (size_t)round_up((int64_t)bytes, (int64_t)exe_alignment(exe));
     }
     exe->places[root].bytes = end;
     exe->places[root].used = true;

@@ -154,6 +154,12 @@ static inline bool exe_is_on_device(const struct exe *exe)
 {
     return exe->on_device != NULL;
 }
+
+/* Of a value in memory that holds several. */
+static inline size_t exe_alignment(const struct exe *exe)
+{
+    return exe_is_on_device(exe) ? ALIGN_DEVICE : ALIGN_TENSOR;
+}
 /* Whether the kernel runs on the executable's device (all do on the CPU). */
 bool exe_runs_on_device(const struct exe *exe, const struct kernel *kernel);
 enum status exe_device_open(struct exe *exe, struct error *err);
