@@ -26,7 +26,7 @@ struct cupti_tracer {
     pthread_mutex_t lock;
     struct cupti *cupti;  /* NULL: no trace is open */
     struct buffer *first; /* that CUPTI gave back */
-    int64_t refused;      /* buffers that there was no memory for */
+    int64_t refused;      /* buffers since the last take for which there was no memory */
     bool started, graphs;
 };
 
@@ -247,11 +247,13 @@ static bool read_buffer(struct buffer *buffer, cupti_sink *sink, void *context, 
 
 /* ---- the tracer ---- */
 
-static struct buffer *take_buffers(void)
+static struct buffer *take_buffers(int64_t *refused)
 {
     pthread_mutex_lock(&tracer.lock);
     struct buffer *first = tracer.first;
+    *refused = tracer.refused;
     tracer.first = NULL;
+    tracer.refused = 0;
     pthread_mutex_unlock(&tracer.lock);
     return first;
 }
@@ -280,7 +282,6 @@ struct cupti_tracer *cupti_tracer_open(struct cupti *cupti, char *reason)
     if (!CUPTI_OK(cupti, reason, cuptiActivityRegisterCallbacks, on_request, on_complete))
         return NULL;
     tracer.cupti = cupti;
-    tracer.refused = 0;
     return &tracer;
 }
 
@@ -309,10 +310,11 @@ static bool flush(struct cupti_tracer *t, char *reason)
 /* Without FORCED, which would hand over records that CUPTI has not filled yet. */
 bool cupti_tracer_drop(struct cupti_tracer *t, char *reason)
 {
-    size_t lost; /* is counted anew from here */
+    size_t lost; /* is counted anew from here, and so is what was refused */
+    int64_t refused;
     bool good = CUPTI_OK(t->cupti, reason, cuptiActivityFlushAll, 0) &&
                 CUPTI_OK(t->cupti, reason, cuptiActivityGetNumDroppedRecords, NULL, 0, &lost);
-    drop_buffers(take_buffers());
+    drop_buffers(take_buffers(&refused));
     return good;
 }
 
@@ -320,24 +322,25 @@ bool cupti_tracer_stop(struct cupti_tracer *t, cupti_sink *sink, void *context, 
                        char *reason)
 {
     size_t lost = 0;
+    int64_t refused;
     bool good = flush(t, reason);
-    struct buffer *first = take_buffers();
+    struct buffer *first = take_buffers(&refused);
     for (struct buffer *b = first; b && good; b = b->next)
         good = read_buffer(b, sink, context, reason);
     drop_buffers(first);
     good = good && CUPTI_OK(t->cupti, reason, cuptiActivityGetNumDroppedRecords, NULL, 0, &lost);
     *dropped = (int64_t)lost;
-    if (good && t->refused)
-        return cupti_say(reason, "out of memory for %lld buffers of records",
-                         (long long)t->refused);
+    if (good && refused)
+        return cupti_say(reason, "out of memory for %lld buffers of records", (long long)refused);
     return good;
 }
 
 void cupti_tracer_close(struct cupti_tracer *t)
 {
     char unused[CUPTI_REASON];
+    int64_t refused;
     if (t->started)
         flush(t, unused);
-    drop_buffers(take_buffers());
+    drop_buffers(take_buffers(&refused));
     t->cupti = NULL;
 }
