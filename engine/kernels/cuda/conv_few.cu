@@ -8,7 +8,10 @@
  * zeros, and the weights lie in shared memory: four channels are 8 bytes, so lanes read what they
  * multiply where it lies, of a stride of 1 or 2 without waiting for each other. A warp has two rows
  * of positions, which share what it reads of the weights. Results go through shared memory, and
- * leave by 16 bytes; what a lane does to its results it does to eight channels at once. */
+ * leave by 16 bytes; what a lane does to its results it does to eight channels at once.
+ *
+ * Taps beyond a row of the kernel have weights of 0: an infinite pixel in their column makes NaN of
+ * results whose window ends before it. */
 #include "engine/kernels/cuda/lib/epilogue.h"
 #include "engine/kernels/cuda/lib/mma.h"
 #include "engine/kernels/cuda/lib/packed.h"

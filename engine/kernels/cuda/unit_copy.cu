@@ -29,7 +29,7 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
     const struct device *device = s->q->device;
     for (int k = 0; k < s->q->in_count && !s->nothing; k++) {
         size_t bytes = desc_bytes(&s->q->out[k]);
-        if (bytes && args->in[k] != args->out[k] && args->err->code == STATUS_OK)
+        if (bytes && args->in[k] != args->out[k] && (!args->err || args->err->code == STATUS_OK))
             device->kind->copy(device, args->out[k], args->in[k], bytes, COPY_WITHIN, args->stream,
                                args->err);
     }
