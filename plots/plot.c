@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plots/plot.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/registry.h"
+#include "base/system/file.h"
 #include "base/system/output.h"
 #include "base/text/options.h"
 #include "plots/figure.h"
@@ -108,24 +107,6 @@ enum status plot_find(const char *name, struct plot *plot, struct error *err)
     const char *nearest = nearest_word(name, names, count);
     return FAIL(err, STATUS_FAILED, "unknown plot \"%s\"%s%s%s; `ridge plot` lists all", name,
                 nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-}
-
-/* ---- folders ---- */
-
-enum status plot_make_folder(const char *path, struct error *err)
-{
-    char part[512];
-    if (strlen(path) >= sizeof(part))
-        return FAIL(err, STATUS_FAILED, "%s: the path is too long", path);
-    for (size_t k = 1; k <= strlen(path); k++) {
-        if (path[k] != '/' && path[k] != '\0')
-            continue;
-        snprintf(part, sizeof(part), "%.*s", (int)k, path);
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return FAIL(err, STATUS_FAILED, "%s: cannot make the folder: %s", part,
-                        strerror(errno));
-    }
-    return STATUS_OK;
 }
 
 /* ---- drawing ---- */
@@ -232,6 +213,7 @@ static enum status write_files(struct figure *figure, const struct plot *plot,
         return FAIL(err, STATUS_FAILED, "plots/%s.gp: unknown shape \"%s\"", plot->name,
                     plot->shape);
     TRY(make_path(path, r, "dat", err));
+    TRY(folders_make(path, err));
     TRY(output_open(&data, path, OUTPUT_DERIVED, err));
     enum status status = lay_out(shape, figure, data.stream, &commands, err);
     bool empty =
@@ -299,7 +281,6 @@ static enum status lay_out_request(struct drawing *d, struct figure *figure, str
     if (plot.of_base && !r->base)
         return FAIL(err, STATUS_FAILED, "plot \"%s\" shows two runs: name the other by --against",
                     plot.name);
-    TRY(plot_make_folder(r->folder, err));
     figure->store = store;
     figure->width = r->width > 0 ? r->width : plot.width;
     figure->height = fmin(plot.height, figure->width * 1.1);

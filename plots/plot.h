@@ -71,7 +71,4 @@ void plot_outcome_release(struct plot_outcome *outcome);
 enum status plot_draw(struct store *store, const struct plot_request *requests, int count,
                       struct plot_outcome *outcomes, struct error *err);
 
-/* Makes a folder and those above it. */
-enum status plot_make_folder(const char *path, struct error *err);
-
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/embedded.h"
 #include "base/registry.h"
+#include "base/system/file.h"
 #include "base/system/output.h"
 #include "plots/page.h"
 #include "plots/plot.h"
@@ -123,7 +124,7 @@ enum status report_write(struct store *store, int64_t run, const struct report_a
         snprintf(outcome->file, sizeof(outcome->file), "%s/index.html", folder) >=
             (int)sizeof(outcome->file))
         return FAIL(err, STATUS_FAILED, "%s: the path is too long", folder);
-    TRY(plot_make_folder(plots, err));
+    TRY(folders_make(outcome->file, err));
     enum status status = read_grids(&page, err);
     if (status == STATUS_OK)
         status = read_base(&page, err);

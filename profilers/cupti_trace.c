@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/system/file.h"
 #include "base/system/output.h"
 #include "profilers/lib/cupti_session.h"
 
@@ -31,21 +31,11 @@ static bool trace_available(char *reason, size_t size)
 
 /* ---- the file ---- */
 
-/* Makes the folders of a path; what fails shows when the file is opened. */
-static void make_folders(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0777);
-        *slash = '/';
-    }
-}
-
 static enum status write_file(struct session *s, struct error *err)
 {
     if (!s->path[0] || trace_summarise(&s->traces[NODES]).doubt[0]) /* the metrics say why */
         return STATUS_OK;
-    make_folders(s->path);
+    TRY(folders_make(s->path, err));
     struct output out;
     TRY(output_open(&out, s->path, OUTPUT_DERIVED, err));
     trace_write(&s->traces[NODES], out.stream);

@@ -11,25 +11,11 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/system/file.h"
 #include "results/sqlite.h"
 #include "results/store.h"
 
 enum { PATH_BYTES = 4096, TEXT_MAX_BYTES = 64 << 20 };
-
-static enum status make_folders(const char *path, struct error *err)
-{
-    char text[PATH_BYTES];
-    if (snprintf(text, sizeof(text), "%s", path) >= (int)sizeof(text))
-        return FAIL(err, STATUS_FAILED, "the path of the database is too long");
-    for (char *slash = strchr(text + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        if (mkdir(text, 0777) && errno != EEXIST && errno != EROFS && errno != EACCES)
-            return FAIL(err, STATUS_FAILED, "%s: the folder cannot be made: %s", text,
-                        strerror(errno));
-        *slash = '/';
-    }
-    return STATUS_OK;
-}
 
 /* Magic numbers of statfs(2). */
 static bool is_on_network(const char *path)
@@ -204,7 +190,7 @@ enum status store_open_how(const char *path, const struct open_how *how, struct 
     *out = NULL;
     TRY(how->write ? must_be_writable(path, err) : must_exist(path, err));
     if (how->write)
-        TRY(make_folders(path, err));
+        TRY(folders_make(path, err));
     struct store *store = calloc(1, sizeof(*store));
     if (!store || !(store->path = strdup(path))) {
         free(store);

@@ -85,3 +85,26 @@ void file_unmap(struct file *file)
         munmap((void *)(uintptr_t)file->data, file->size);
     *file = (struct file){0};
 }
+
+static enum status make_folder(const char *path, struct error *err)
+{
+    struct stat info;
+    int why = mkdir(path, 0777) == 0 ? 0 : errno;
+    /* Not EEXIST alone: some file systems say first that nothing can be made there. */
+    if (why == 0 || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "cannot make the folder %s: %s", path, strerror(why));
+}
+
+enum status folders_make(const char *path, struct error *err)
+{
+    char folder[PATH_MAX];
+    if (snprintf(folder, sizeof(folder), "%s", path) >= (int)sizeof(folder))
+        return FAIL(err, STATUS_FAILED, "the path is too long: %.100s...", path);
+    for (char *at = folder + strspn(folder, "/"); (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        TRY(make_folder(folder, err));
+        *at = '/';
+    }
+    return STATUS_OK;
+}

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/system/file.h"
@@ -135,17 +134,6 @@ void tune_cache_load(struct tune_cache *cache, const char *path)
     file_unmap(&text);
 }
 
-static void make_folder_of(const char *path)
-{
-    char folder[512];
-    snprintf(folder, sizeof(folder), "%s", path);
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(folder, 0755);
-        *slash = '/';
-    }
-}
-
 /* Entries of builds that nobody notes any more are left out. Those without a build are of an
  * earlier version or of a test, and stay until there are as many builds as may be. */
 static void write_entries(struct tune_cache *cache, FILE *file)
@@ -168,8 +156,8 @@ void tune_cache_save(struct tune_cache *cache, const char *path)
     if (!path || !cache->dirty)
         return;
     struct output out;
-    make_folder_of(path);
-    if (output_open(&out, path, OUTPUT_DERIVED, NULL) != STATUS_OK)
+    if (folders_make(path, NULL) != STATUS_OK ||
+        output_open(&out, path, OUTPUT_DERIVED, NULL) != STATUS_OK)
         return; /* `ridge doctor` reports it; what was tuned is used all the same */
     write_entries(cache, out.stream);
     output_close(&out, STATUS_OK, NULL);

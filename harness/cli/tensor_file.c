@@ -2,10 +2,8 @@
 #include "harness/cli/tensor_file.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/registry.h"
 #include "base/system/file.h"
@@ -75,8 +73,6 @@ enum status tensor_save_in(const char *folder, const char *name, enum dtype dtyp
                            const struct shape *shape, const void *data, struct error *err)
 {
     char path[1024];
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return FAIL(err, STATUS_FAILED, "%s: %s", folder, strerror(errno));
     int start = snprintf(path, sizeof(path), "%s/", folder);
     int end = start < 0 ? -1 : snprintf(path, sizeof(path), "%s/%s.npy", folder, name);
     if (end < 0 || (size_t)end >= sizeof(path))
@@ -86,5 +82,6 @@ enum status tensor_save_in(const char *folder, const char *name, enum dtype dtyp
             *c = '_';
     if (path[start] == '.')
         path[start] = '_';
+    TRY(folders_make(path, err));
     return tensor_save(path, dtype, shape, data, err);
 }

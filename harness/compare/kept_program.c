@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/system/file.h"
 #include "harness/machine/build_files.h"
 #include "harness/machine/environment.h"
 #include "results/query.h"
@@ -18,20 +19,6 @@
 static const char named_variable[] = "RIDGE_PLUGIN_PATH";
 
 /* ---- files ---- */
-
-/* All folders above the last '/'. */
-static enum status make_folders(char *path, struct error *err)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        int made = mkdir(path, 0755);
-        int why = errno;
-        if (made && why != EEXIST)
-            return FAIL(err, STATUS_FAILED, "cannot make the folder %s: %s", path, strerror(why));
-        *slash = '/';
-    }
-    return STATUS_OK;
-}
 
 static enum status copy_bytes(int from, int to, const char *path, struct error *err)
 {
@@ -51,9 +38,9 @@ static enum status copy_bytes(int from, int to, const char *path, struct error *
                : FAIL(err, STATUS_FAILED, "writing %s failed: %s", path, strerror(errno));
 }
 
-static enum status copy_file(const char *source, char *path, struct error *err)
+static enum status copy_file(const char *source, const char *path, struct error *err)
 {
-    TRY(make_folders(path, err));
+    TRY(folders_make(path, err));
     int from = open(source, O_RDONLY | O_CLOEXEC);
     if (from < 0)
         return FAIL(err, STATUS_FAILED, "cannot read %s: %s", source, strerror(errno));
@@ -145,7 +132,7 @@ static enum status copy_all(const struct build_files *files, const char *folder,
     /* A folder of RIDGE_PLUGIN_PATH without plug-ins keeps its number. */
     for (int k = 0; k < files->named; k++) {
         char *to = arena_printf(arena, "%s/named/%d/", folder, k);
-        TRY(to ? make_folders(to, err) : FAIL_NO_MEMORY(err));
+        TRY(to ? folders_make(to, err) : FAIL_NO_MEMORY(err));
     }
     uid_of(folder, arena, found);
     return strcmp(found, uid) == 0 ? STATUS_OK
