@@ -210,7 +210,8 @@ static int most_outputs(const struct exe *exe)
 enum status place_parts(struct exe *exe, struct error *err)
 {
     const struct exe_options *options = &exe->options;
-    if (options->keep_values || options->no_fuse || options->only || for_device(options))
+    if (options->keep_values || options->no_fuse || options->only ||
+        !device_is_host(options->device))
         return STATUS_OK; /* each value has its own memory, or kernels are not to be chosen by it */
     struct desc *outs = arena_array(&exe->arena, (size_t)most_outputs(exe) + 1, sizeof(*outs));
     bool *done = arena_array(&exe->arena, (size_t)exe->step_count + 1, sizeof(*done));

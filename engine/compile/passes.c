@@ -70,7 +70,8 @@ enum status passes_run(struct graph *g, const struct exe_options *options, struc
     if (log)
         log->count = 0;
     for (int k = 0; k < ARRAY_COUNT(rows); k++)
-        if ((!options->no_fuse || rows[k].always) && (!rows[k].host || !for_device(options)) &&
+        if ((!options->no_fuse || rows[k].always) &&
+            (!rows[k].host || device_is_host(options->device)) &&
             (!rows[k].f8 || options->precision == PRECISION_F8))
             TRY(run_pass(g, &rows[k], log, err));
     return floats == DTYPE_F32 ? STATUS_OK

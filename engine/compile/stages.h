@@ -9,15 +9,7 @@
 #ifndef ENGINE_COMPILE_STAGES_H
 #define ENGINE_COMPILE_STAGES_H
 
-#include <string.h>
-
 #include "engine/run/exe_internal.h"
-
-/* Whether it is for another device than the CPU, which need not be open. */
-static inline bool for_device(const struct exe_options *options)
-{
-    return options->device && strcmp(options->device, "cpu") != 0;
-}
 
 /* All passes in order. log (may be NULL): which of them changed how much work there is. */
 enum status passes_run(struct graph *g, const struct exe_options *options, struct pass_log *log,
