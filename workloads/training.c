@@ -13,11 +13,8 @@ bool batch_gives(const struct graph *g, int input)
 
 void *batch_input(const struct batch *batch, const char *name)
 {
-    const struct graph *g = batch->graph;
-    for (int k = 0; k < g->input_count; k++)
-        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
-            return batch->data[k];
-    return NULL;
+    int input = graph_input_named(batch->graph, name);
+    return input == NONE ? NULL : batch->data[input];
 }
 
 /* ---- quality ---- */

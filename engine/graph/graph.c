@@ -76,6 +76,24 @@ int graph_find_value(const struct graph *g, const char *name)
     return g->name_cap ? g->name_table[name_slot(g, name)] - 1 : NONE;
 }
 
+int graph_input_index(const struct graph *g, int v)
+{
+    for (int k = 0; k < g->input_count; k++)
+        if (g->inputs[k] == v)
+            return k;
+    return NONE;
+}
+
+int graph_input_named(const struct graph *g, const char *name)
+{
+    return graph_input_index(g, graph_find_value(g, name));
+}
+
+size_t value_size(const struct value *value)
+{
+    return (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+}
+
 static char *unique_name(struct graph *g, const char *name)
 {
     if (graph_find_value(g, name) == NONE)

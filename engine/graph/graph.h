@@ -232,6 +232,9 @@ void graph_cut(struct graph *g, int v);
 /* Cut off, an input; fill is what it has when nothing is given. */
 void graph_make_input(struct graph *g, int v, struct fill fill);
 int graph_find_value(const struct graph *g, const char *name); /* NONE when there is none */
+/* Which of the graph's inputs value v, or that of this name, is; NONE. */
+int graph_input_index(const struct graph *g, int v);
+int graph_input_named(const struct graph *g, const char *name);
 int graph_uses(const struct graph *g, int value); /* how many inputs and graph outputs read it */
 static inline bool value_is_fixed(const struct value *value)
 {
@@ -240,7 +243,8 @@ static inline bool value_is_fixed(const struct value *value)
 
 enum { MATERIALISE_TILE = 1 << 14 };
 
-/* Row-major contents of an input, param or const, written to dst (shape_count * dtype_size). */
+size_t value_size(const struct value *value); /* bytes of its contents, row-major */
+/* Row-major contents of an input, param or const, written to dst (value_size). */
 void value_materialise(const struct value *value, void *dst);
 /* With the threads of the pool, which may be NULL. */
 void value_materialise_by(struct pool *pool, const struct value *value, void *dst);

@@ -84,7 +84,7 @@ static enum status load_input(struct ref_tensor *tensor, const struct value *val
 {
     if (value->data)
         return ref_from_data(tensor, value->dtype, &value->shape, value->data, err);
-    void *made = malloc((size_t)shape_count(&value->shape) * dtype_size(value->dtype) + 1);
+    void *made = malloc(value_size(value) + 1);
     if (!made)
         return FAIL_NO_MEMORY(err);
     value_materialise(value, made);

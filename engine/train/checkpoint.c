@@ -63,20 +63,6 @@ static uint64_t checksum(const struct safetensors *contents)
 
 /* ---- writing ---- */
 
-/* The input of the executable that a state is. */
-static int input_of(const struct graph *g, const struct state *state)
-{
-    for (int k = 0; k < g->input_count; k++)
-        if (g->inputs[k] == state->before)
-            return k;
-    return NONE;
-}
-
-static size_t bytes_of(const struct value *value)
-{
-    return (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
-}
-
 static enum status add_tensor(struct safetensors *contents, const struct value *value,
                               const void *data, struct error *err)
 {
@@ -85,7 +71,7 @@ static enum status add_tensor(struct safetensors *contents, const struct value *
                              .type = type_of(value->dtype),
                              .rank = value->shape.rank,
                              .data = data,
-                             .bytes = bytes_of(value)};
+                             .bytes = value_size(value)};
     memcpy(t->dim, value->shape.dim, (size_t)t->rank * sizeof(t->dim[0]));
     if (!t->type)
         return UNSUPPORTED(err, "state \"%s\" is of type %s, which checkpoints do not hold",
@@ -98,7 +84,7 @@ static enum status add_whole(struct safetensors *contents, const struct shard *s
                              struct exe *exe, struct error *err)
 {
     bool first = exe_options(exe)->comm->rank == 0;
-    size_t bytes = bytes_of(&shard->whole);
+    size_t bytes = value_size(&shard->whole);
     void *whole = first ? arena_alloc(&contents->arena, bytes + 1) : NULL;
     if (first && !whole)
         return FAIL_NO_MEMORY(err);
@@ -122,7 +108,8 @@ static enum status collect(struct exe *exe, const struct shards *shards,
     for (int s = 0; s < g->state_count; s++) {
         const struct value *value = &g->values[g->states[s].before];
         if (!is_part(shards, value))
-            TRY(add_tensor(contents, value, exe_input(exe, input_of(g, &g->states[s])), err));
+            TRY(add_tensor(contents, value,
+                           exe_input(exe, graph_input_index(g, g->states[s].before)), err));
     }
     for (int k = 0; shards && k < shards->count; k++)
         TRY(add_whole(contents, &shards->of[k], exe, err));
@@ -305,7 +292,7 @@ enum status checkpoint_restore(const struct checkpoint *checkpoint, struct exe *
         const struct value *value = &g->values[g->states[s].before];
         const struct safetensor *t = safetensors_find(&checkpoint->contents, value->name);
         if (!is_part(shards, value) && t->bytes)
-            memcpy(exe_input(exe, input_of(g, &g->states[s])), t->data, t->bytes);
+            memcpy(exe_input(exe, graph_input_index(g, g->states[s].before)), t->data, t->bytes);
     }
     return STATUS_OK;
 }

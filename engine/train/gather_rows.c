@@ -15,7 +15,7 @@ struct gathering {
 
 static int64_t bytes_of(const struct graph *g, int v)
 {
-    return shape_count(&g->values[v].shape) * (int64_t)dtype_size(g->values[v].dtype);
+    return (int64_t)value_size(&g->values[v]);
 }
 
 /* Bytes of the rows and indices that a gradient is the sum of; -1: it is more than that. */

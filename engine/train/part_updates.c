@@ -96,12 +96,11 @@ enum status part_units_make(struct graph *g, int count, const int *weights, cons
     }
     for (int k = 0; k < count; k++) {
         const struct value *value = &g->values[gradients[k]];
-        items[k] =
-            (struct item){.weight = weights[k],
-                          .gradient = gradients[k],
-                          .kind = kinds[k],
-                          .producer = value->producer,
-                          .bytes = shape_count(&value->shape) * (int64_t)dtype_size(value->dtype)};
+        items[k] = (struct item){.weight = weights[k],
+                                 .gradient = gradients[k],
+                                 .kind = kinds[k],
+                                 .producer = value->producer,
+                                 .bytes = (int64_t)value_size(value)};
     }
     qsort(items, (size_t)count, sizeof(*items), by_kind_and_time);
     g->phase = PHASE_UPDATE;

@@ -91,9 +91,7 @@ static enum status reduce_units(struct graph *g, const struct reduction *how,
 static struct item item_of(const struct graph *g, int *value)
 {
     const struct value *v = &g->values[*value];
-    return (struct item){.value = value,
-                         .producer = v->producer,
-                         .bytes = shape_count(&v->shape) * (int64_t)dtype_size(v->dtype)};
+    return (struct item){.value = value, .producer = v->producer, .bytes = (int64_t)value_size(v)};
 }
 
 enum status reduce_gradients(struct graph *g, const struct reduction *how, int count,

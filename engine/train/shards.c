@@ -36,11 +36,8 @@ static size_t size_of(const struct shard *s)
 
 static char *part_of(const struct shard *s, struct exe *exe)
 {
-    const struct graph *g = exe_graph(exe);
-    for (int k = 0; k < g->input_count; k++)
-        if (strcmp(g->values[g->inputs[k]].name, s->state) == 0)
-            return (char *)exe_input(exe, k) + (size_t)s->first * size_of(s);
-    return NULL;
+    int input = graph_input_named(exe_graph(exe), s->state);
+    return input == NONE ? NULL : (char *)exe_input(exe, input) + (size_t)s->first * size_of(s);
 }
 
 /* Columns [low, high) are the rank's. */

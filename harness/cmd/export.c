@@ -51,8 +51,7 @@ static const struct option options[] = {
 
 static enum status save_input(const struct value *value, const char *folder, struct error *err)
 {
-    size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
-    void *data = malloc(bytes + 1);
+    void *data = malloc(value_size(value) + 1);
     if (!data)
         return FAIL_NO_MEMORY(err);
     value_materialise(value, data);

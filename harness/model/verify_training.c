@@ -181,8 +181,7 @@ static enum status compare(const struct step *s, struct verification *out, struc
 
 static size_t output_bytes(const struct graph *g, int output)
 {
-    const struct value *value = &g->values[g->outputs[output]];
-    return (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+    return value_size(&g->values[g->outputs[output]]);
 }
 
 static enum status run_exe(struct step *s, struct verification *out, struct error *err)

@@ -88,12 +88,9 @@ char *weights_text(struct exe *exe, const struct shards *shards)
         const struct value *value = &g->values[g->states[s].before];
         if (!is_updated(g, &g->states[s]) || shards_in(shards, value->name))
             continue;
-        for (int k = 0; k < g->input_count; k++)
-            if (g->inputs[k] == g->states[s].before) {
-                size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
-                hash64_hex(hash64_more(0, exe_input(exe, k), bytes), hex);
-                fprintf(to, "%s %s\n", value->name, hex);
-            }
+        int input = graph_input_index(g, g->states[s].before);
+        hash64_hex(hash64_more(0, exe_input(exe, input), value_size(value)), hex);
+        fprintf(to, "%s %s\n", value->name, hex);
     }
     return fclose(to) == 0 ? text : (free(text), NULL);
 }

@@ -144,10 +144,8 @@ static enum status gather_notes(const struct scale *s, struct rank_run *r, struc
 static void note_memory(struct rank_notes *notes, const struct exe *exe)
 {
     const struct graph *g = exe_graph(exe);
-    for (int k = 0; k < g->state_count; k++) {
-        const struct value *value = &g->values[g->states[k].before];
-        notes->state_bytes += shape_count(&value->shape) * (int64_t)dtype_size(value->dtype);
-    }
+    for (int k = 0; k < g->state_count; k++)
+        notes->state_bytes += (int64_t)value_size(&g->values[g->states[k].before]);
     struct exe_memory memory = exe_memory(exe);
     notes->work_bytes = (int64_t)(memory.arena_bytes + memory.unit_bytes);
 }

@@ -27,14 +27,6 @@ struct judge {
     void **inputs; /* per graph input */
 };
 
-static int input_named(const struct graph *g, const char *name)
-{
-    for (int k = 0; k < g->input_count; k++)
-        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
-            return k;
-    return NONE;
-}
-
 static int output_named(const struct graph *g, const char *name)
 {
     for (int k = 0; k < g->output_count; k++)
@@ -45,7 +37,7 @@ static int output_named(const struct graph *g, const char *name)
 
 static size_t bytes_of(const struct graph *g, int v)
 {
-    return (size_t)shape_count(&g->values[v].shape) * dtype_size(g->values[v].dtype);
+    return value_size(&g->values[v]);
 }
 
 /* Memory for all answers and targets. */
@@ -57,7 +49,7 @@ static enum status open_quality(struct judge *j, struct error *err)
     if (!j->quality)
         return STATUS_OK;
     j->answers = output_named(g, j->training->answers);
-    j->targets = input_named(g, j->training->targets);
+    j->targets = graph_input_named(g, j->training->targets);
     if (j->answers == NONE || j->targets == NONE)
         return FAIL(err, STATUS_FAILED, "%s: its training graph has no \"%s\" or no \"%s\"",
                     g->name, j->training->answers, j->training->targets);
@@ -130,7 +122,7 @@ static enum status copy_states(struct judge *j, struct error *err)
     const struct graph *to = j->graph, *from = exe_graph(j->trained);
     for (int s = 0; s < to->state_count; s++) {
         const struct value *value = &to->values[to->states[s].before];
-        int in = input_named(to, value->name), out = input_named(from, value->name);
+        int in = graph_input_named(to, value->name), out = graph_input_named(from, value->name);
         if (out == NONE) /* a weight that the loss does not depend on */
             continue;
         if (bytes_of(from, from->inputs[out]) != bytes_of(to, to->inputs[in]))

@@ -41,8 +41,7 @@ static void free_buffers(struct reader *r)
 
 static size_t bytes_of(const struct graph *g, int input)
 {
-    const struct value *value = &g->values[g->inputs[input]];
-    return (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+    return value_size(&g->values[g->inputs[input]]);
 }
 
 /* Each input first holds what the graph says of it: what no batch changes stays that way. */

@@ -9,19 +9,6 @@ struct kept_state {
     size_t bytes;
 };
 
-static int input_of(const struct graph *g, int v)
-{
-    for (int k = 0; k < g->input_count; k++)
-        if (g->inputs[k] == v)
-            return k;
-    return NONE;
-}
-
-static size_t bytes_of(const struct value *value)
-{
-    return (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
-}
-
 enum status states_keep(struct exe *exe, struct states *states, struct error *err)
 {
     const struct graph *g = exe_graph(exe);
@@ -32,10 +19,10 @@ enum status states_keep(struct exe *exe, struct states *states, struct error *er
     for (int s = 0; s < g->state_count; s++) {
         const struct value *value = &g->values[g->states[s].before];
         struct kept_state *kept = &states->kept[s];
-        kept->bytes = bytes_of(value);
+        kept->bytes = value_size(value);
         kept->name = arena_strdup(&states->arena, value->name);
-        kept->data = arena_copy(&states->arena, exe_input(exe, input_of(g, g->states[s].before)),
-                                kept->bytes);
+        kept->data = arena_copy(
+            &states->arena, exe_input(exe, graph_input_index(g, g->states[s].before)), kept->bytes);
         if (!kept->name || (!kept->data && kept->bytes))
             return FAIL_NO_MEMORY(err);
     }
@@ -50,9 +37,8 @@ enum status states_give(const struct states *states, struct exe *exe, struct err
                     g->state_count, states->count);
     for (int s = 0; s < states->count; s++) {
         const struct kept_state *kept = &states->kept[s];
-        int v = graph_find_value(g, kept->name);
-        int input = v == NONE ? NONE : input_of(g, v);
-        if (input == NONE || bytes_of(&g->values[v]) != kept->bytes)
+        int input = graph_input_named(g, kept->name);
+        if (input == NONE || value_size(&g->values[g->inputs[input]]) != kept->bytes)
             return FAIL(err, STATUS_FAILED,
                         "\"%s\" depends on the size of the image: %s cannot be trained on growing "
                         "images",

@@ -73,7 +73,7 @@ static void print_value(FILE *out, const struct value *value)
         fprintf(out, " %s %.9g %.9g %llx", fills[value->fill.kind], value->fill.a, value->fill.b,
                 (unsigned long long)value->fill.seed);
     if (value->data) {
-        size_t size = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+        size_t size = value_size(value);
         fprintf(out, " data %016llx", (unsigned long long)hash64_more(0, value->data, size));
     }
     fprintf(out, "\n");
@@ -145,7 +145,7 @@ static enum status print_onnx(struct replay *r, const struct graph *g, struct er
         return FAIL_NO_MEMORY(err);
     for (int v = 0; v < copy->value_count; v++) {
         struct value *value = &copy->values[v];
-        int64_t bytes = shape_count(&value->shape) * (int64_t)dtype_size(value->dtype);
+        int64_t bytes = (int64_t)value_size(value);
         if (value_is_fixed(value) && !value->data && bytes >= LARGE_BYTES)
             graph_make_input(copy, v, value->fill);
     }

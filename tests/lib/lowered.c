@@ -31,7 +31,7 @@ static enum status mark_fixed(struct lowered *l, struct step *step, bool content
         if (!is_fixed(l, node->inputs[k]))
             continue;
         const struct value *value = &l->exe.g->values[node->inputs[k]];
-        size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+        size_t bytes = value_size(value);
         fixed[k] = l->zeros;
         if (!contents && bytes > SMALL_BYTES)
             continue;

@@ -71,7 +71,7 @@ static void assert_same_states(const struct training *one, const struct training
     assert_int_equal(g->state_count, 7); /* two weights with two moments each, and the step */
     for (int s = 0; s < g->state_count; s++) {
         const struct value *value = &g->values[g->states[s].before];
-        size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+        size_t bytes = value_size(value);
         assert_memory_equal(state_memory(one->exe, s), state_memory(two->exe, s), bytes);
     }
 }

@@ -76,7 +76,7 @@ static int copies_left(struct graph *g)
         for (int k = 0; k < g->output_count; k++) {
             const struct value *v = &g->values[g->outputs[k]];
             struct ref_tensor got;
-            size_t bytes = (size_t)shape_count(&v->shape) * dtype_size(v->dtype);
+            size_t bytes = value_size(v);
             MUST(ref_from_data, &got, v->dtype, &v->shape, exe_output(exe, k));
             assert_true(ref_rel_error(&got, &expected[k]) <= 2e-5);
             assert_memory_equal(exe_output(exe, k), exe_output(apart, k), bytes);

@@ -81,7 +81,7 @@ static enum status gather(struct exe *exe, const struct shards *shards, struct l
     }
     for (int s = 0; s < g->state_count; s++) {
         const struct value *value = &g->values[g->states[s].before];
-        out->state_bytes += shape_count(&value->shape) * (int64_t)dtype_size(value->dtype);
+        out->state_bytes += (int64_t)value_size(value);
     }
     return STATUS_OK;
 }

@@ -57,7 +57,7 @@ static void compare_threads(const struct op *op, const struct op_case *c,
         struct kernel_case *many = results_of(g, kernel, pools[p]);
         for (int k = 0; k < g->nodes[0].output_count; k++) {
             const struct value *value = &g->values[g->nodes[0].outputs[k]];
-            size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+            size_t bytes = value_size(value);
             if (memcmp(kernel_case_output(one, k), kernel_case_output(many, k), bytes) != 0)
                 fail_msg("%s/%s by %s: output %d differs on %d threads", op->name, c->name,
                          kernel->name, k, p + 1);
