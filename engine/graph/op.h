@@ -148,6 +148,7 @@ struct update_parameter {
 struct update_rule {
     const char *name;    /* "adam"; NULL: it sums gradients, and no recipe names it */
     int slots;           /* states beside each weight, of its shape: moments */
+    bool takes_norms;    /* of whole weights and gradients: parts of them cannot be updated alone */
     const char *initial; /* the attribute that says what the first slot starts with; NULL: 0 */
     /* The first one is `decay`; name NULL ends. */
     struct update_parameter parameters[UPDATE_PARAMETERS];

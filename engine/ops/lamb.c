@@ -8,6 +8,7 @@
 static const struct update_rule rule = {
     .name = "lamb",
     .slots = 2,
+    .takes_norms = true,
     .parameters = ADAM_PARAMETERS(1e-6),
     .begin = adam_begin,
 };

@@ -9,6 +9,7 @@ static const char *const attrs[] = {"decay", "momentum", "coefficient", "epsilon
 static const struct update_rule rule = {
     .name = "lars",
     .slots = 1,
+    .takes_norms = true,
     .parameters = {{"decay", 0}, {"momentum", 0.9}, {"coefficient", 0.001}, {"epsilon", 0}},
 };
 

@@ -161,7 +161,7 @@ static void show_gradients(struct graph *g, const struct weights *w)
 static bool takes_norms(const char *optimiser)
 {
     const struct op *op = optimiser ? optimiser_find(optimiser) : NULL;
-    return op == &op_lars || op == &op_lamb;
+    return op && op->update->takes_norms;
 }
 
 /* What needs whole weights or whole gradients is not for parts. */

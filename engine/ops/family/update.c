@@ -146,7 +146,9 @@ enum status update_reference(const struct ref_call *call, const struct update_la
     const struct node *node = call->node;
     int width = update_width(node->op);
     struct weight w = {.step = update_step_of(node), .law = law, .slots = node->op->update->slots};
-    (void)err;
+    if ((law->direction != NULL) != node->op->update->takes_norms)
+        return FAIL(err, STATUS_INVALID, "%s: its law and .takes_norms of its rule disagree",
+                    node->op->name);
     if (call->in[UPDATE_STEP]->i[0] < 1) {
         copy_all(call);
         return STATUS_OK;

@@ -4,10 +4,10 @@
  *
  *     static void each(const struct update_step *s, double gradient, double *weight, double *slot)
  *
- * slot[k] is the element of slot k. Those that scale a weight's step by norms (LARS, LAMB) say of
- * which direction, too, and what follows from the norms. Parameters have their places below, for
- * the reference and for kernels alike. With `rule` (struct update_rule) and `law` (struct
- * update_law) in its file it is
+ * slot[k] is the element of slot k. Those that scale a weight's step by norms (LARS, LAMB) say so
+ * in .takes_norms, and of which direction, too, and what follows from the norms. Parameters have
+ * their places below, for the reference and for kernels alike. With `rule` (struct update_rule) and
+ * `law` (struct update_law) in its file it is
  *
  *     UPDATE_OP(momentum, "Momentum", attrs, 4, 0, cases);
  *
