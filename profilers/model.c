@@ -62,6 +62,7 @@ static int model_read(void *session, struct profiler_metric *metrics)
 REGISTER(profiler, model) = {
     .name = "model",
     .summary = "FLOPs and bytes counted on the graph",
+    .always = true,
     .available = model_available,
     .open = model_open,
     .passes = model_passes,

@@ -171,11 +171,10 @@ static bool uses_tensor_cores(const struct exe *exe)
     return false;
 }
 
-/* "model" always counts; the others if the point names them. */
 static bool is_wanted(const struct profiler *profiler, const char *list)
 {
     size_t length = strlen(profiler->name);
-    if (strcmp(profiler->name, "model") == 0)
+    if (profiler->always)
         return true;
     for (const char *at = list; (at = strstr(at, profiler->name)); at += length)
         if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length]))

@@ -54,6 +54,7 @@ struct profiler_model {
 struct profiler {
     const char *name;
     const char *summary;
+    bool always;            /* counts points that do not name it, too */
     bool system_wide;       /* counts everybody on the machine, not this process alone */
     double pass_s;          /* how long the executions of a pass should take; 0: 1 s */
     int64_t executions_max; /* in a pass; 0: 1000 */
