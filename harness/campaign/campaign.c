@@ -158,7 +158,7 @@ enum status campaign_note_lost(struct campaign *c, const char *device, const cha
 static bool is_first_on_device(const struct plan *plan, int k)
 {
     const struct point *point = &plan->points[k];
-    if (point->skip || strcmp(point->device, "cpu") == 0 || strcmp(point->device, "null") == 0)
+    if (point->skip || !point_has_device(point))
         return false;
     for (int i = 0; i < k; i++)
         if (!plan->points[i].skip && strcmp(plan->points[i].device, point->device) == 0)

@@ -177,8 +177,8 @@ enum status target_open(const struct point *point, const struct model_options *b
                         struct target *target, struct error *err)
 {
     *target = (struct target){.real = {.stat_fd = -1, .sched_fd = -1}};
-    enum status status = strcmp(point->device, "null") == 0 ? open_null(point, target, err)
-                                                            : open_exe(point, base, target, err);
+    enum status status =
+        point_is_null(point) ? open_null(point, target, err) : open_exe(point, base, target, err);
     if (status != STATUS_OK)
         target_close(target);
     return status;

@@ -325,7 +325,7 @@ static const char *skip_reason(struct arena *arena, const struct workload *w, co
                                int cpus)
 {
     struct error why;
-    bool on_device = strcmp(p->device, "null") != 0 && strcmp(p->device, "cpu") != 0;
+    bool on_device = point_has_device(p);
     if (on_device && device_check(p->device, &why) != STATUS_OK)
         return arena_strdup(arena, why.message);
     if (providers_find(p->providers, &why) != STATUS_OK)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/numbers/random.h"
+#include "engine/run/device.h"
 #include "harness/suite/expand.h"
 
 /* The overrides as axes: option, key, where its text is. */
@@ -248,4 +249,14 @@ void plan_release(struct plan *plan)
 {
     arena_release(&plan->arena);
     *plan = (struct plan){.count = 0};
+}
+
+bool point_is_null(const struct point *point)
+{
+    return strcmp(point->device, "null") == 0;
+}
+
+bool point_has_device(const struct point *point)
+{
+    return !point_is_null(point) && !device_is_host(point->device);
 }

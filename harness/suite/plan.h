@@ -165,6 +165,11 @@ enum status plan_from_words(char *const *words, int count, const struct plan_ove
                             struct plan *plan, struct error *err);
 void plan_release(struct plan *plan);
 
+/* Whether it runs on the device "null", which computes nothing and whose time is made up. */
+bool point_is_null(const struct point *point);
+/* Whether on a device other than the CPU. */
+bool point_has_device(const struct point *point);
+
 /* Identity from a canonical text: 16 hex digits. */
 void plan_id(const char *canonical, char id[17]);
 

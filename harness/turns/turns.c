@@ -10,6 +10,7 @@
 #include "base/numbers/integers.h"
 #include "base/system/clock.h"
 #include "base/text/utc.h"
+#include "engine/run/device.h"
 #include "harness/campaign/progress.h"
 #include "harness/machine/environment.h"
 #include "harness/machine/redact.h"
@@ -126,7 +127,7 @@ static enum status put(struct turns *t, int side, const struct record *record, s
 static struct turns_rules rules_of(const struct turns *t, const struct point *point, int round)
 {
     const struct protocol *p = &point->protocol;
-    bool host = strcmp(point->device, "cpu") == 0, null = strcmp(point->device, "null") == 0;
+    bool host = device_is_host(point->device);
     int64_t pairs = divide_up(p->samples_min, t->rounds);
     double share_s = 2 * p->seconds_max / t->rounds;
     struct turns_rules rules = {.pairs_min = pairs > PAIRS_LEAST
@@ -141,7 +142,7 @@ static struct turns_rules rules_of(const struct turns *t, const struct point *po
                                 .host = host,
                                 .cpus = point->threads};
     rules.seconds_max = fmax(fmax(share_s, rules.seconds_min), seconds_max_least);
-    if (null) /* its time does not pass */
+    if (point_is_null(point)) /* its time does not pass */
         rules.seconds_min = 0;
     return rules;
 }
