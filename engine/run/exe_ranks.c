@@ -9,13 +9,20 @@
 #include "engine/ops/family/between_ranks.h"
 #include "engine/run/exe_internal.h"
 
-static enum comm_operation operation_of(const struct op *op)
+static enum status find_operation(const struct op *op, enum comm_operation *operation,
+                                  struct error *err)
 {
-    return op == &op_reduce_scatter ? COMM_REDUCE_SCATTER
-           : op == &op_all_gather   ? COMM_ALL_GATHER
-           : op == &op_broadcast    ? COMM_BROADCAST
-           : op == &op_all_to_all   ? COMM_ALL_TO_ALL
-                                    : COMM_ALL_REDUCE;
+    static const struct op *const ops[COMM_OPERATION_COUNT] = {
+        [COMM_ALL_REDUCE] = &op_all_reduce, [COMM_REDUCE_SCATTER] = &op_reduce_scatter,
+        [COMM_ALL_GATHER] = &op_all_gather, [COMM_BROADCAST] = &op_broadcast,
+        [COMM_ALL_TO_ALL] = &op_all_to_all,
+    };
+    for (int k = 0; k < COMM_OPERATION_COUNT; k++) {
+        *operation = (enum comm_operation)k;
+        if (ops[k] == op)
+            return STATUS_OK;
+    }
+    return UNSUPPORTED(err, "%s: no communicator has such an operation", op->name);
 }
 
 static void *memory_of(const struct exe *exe, int v)
@@ -27,9 +34,11 @@ static enum status open_one(struct exe *exe, struct exchange *x, struct error *e
 {
     struct comm *comm = exe->options.comm;
     const struct node *node = exe->steps[x->step].query.node;
+    enum comm_operation operation;
+    TRY(find_operation(node->op, &operation, err));
     int parts = comm->ranks * comm->ranks; /* of AllToAll; the others have fewer */
     int64_t *counts = calloc((size_t)parts, sizeof(*counts));
-    struct comm_call call = {.operation = operation_of(node->op),
+    struct comm_call call = {.operation = operation,
                              .reduction = COMM_SUM,
                              .dtype = x->dtype,
                              .count = x->count,
