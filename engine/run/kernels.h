@@ -8,8 +8,8 @@
 
 int kernel_count(void);
 const struct kernel *kernel_at(int index);
-/* One that computes every operator: the reference. */
-static inline bool kernel_is_general(const struct kernel *kernel)
+/* The reference, which computes every operator; kernel->general is something else. */
+static inline bool kernel_is_reference(const struct kernel *kernel)
 {
     return !kernel->ops && !kernel->elementwise;
 }

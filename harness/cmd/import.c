@@ -38,7 +38,7 @@ static int fast_kernels(const struct op *op)
 {
     int count = 0;
     for (int k = 0; k < kernel_count(); k++)
-        count += !kernel_is_general(kernel_at(k)) && kernel_computes(kernel_at(k), op);
+        count += !kernel_is_reference(kernel_at(k)) && kernel_computes(kernel_at(k), op);
     return count;
 }
 

@@ -113,7 +113,7 @@ static int kernels_of(const struct op *op)
 {
     int count = 0;
     for (int k = 0; k < kernel_count(); k++)
-        count += !kernel_is_general(kernel_at(k)) && kernel_computes(kernel_at(k), op);
+        count += !kernel_is_reference(kernel_at(k)) && kernel_computes(kernel_at(k), op);
     return count;
 }
 
@@ -171,7 +171,7 @@ static void kernels_json(struct json *json)
         json_text(json, "device", kernel->device ? kernel->device : "cpu");
         json_text(json, "isa", isa_name(kernel->isa));
         json_open(json, "ops", '[');
-        for (int i = 0; i < op_count() && !kernel_is_general(kernel); i++)
+        for (int i = 0; i < op_count() && !kernel_is_reference(kernel); i++)
             if (kernel_computes(kernel, op_at(i)))
                 json_text(json, NULL, op_at(i)->name);
         json_close(json);
@@ -200,7 +200,7 @@ static void kernels_table(struct table *t)
         table_cell(t, "%s", kernel->name);
         table_cell(t, "%s", kernel->provider);
         table_cell(t, "%s", isa_name(kernel->isa));
-        table_cell(t, "%s", kernel_is_general(kernel) ? "all" : text);
+        table_cell(t, "%s", kernel_is_reference(kernel) ? "all" : text);
     }
 }
 

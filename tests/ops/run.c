@@ -284,7 +284,7 @@ static void test_subject(struct suite *suite, const struct subject *s)
     bool foreign = s->posts && !s->op->epilogue;
     for (int k = 0; k < kernel_count(); k++) {
         const struct kernel *kernel = kernel_at(k);
-        if (!kernel_wanted(suite, kernel, s->op) || (foreign && kernel_is_general(kernel)))
+        if (!kernel_wanted(suite, kernel, s->op) || (foreign && kernel_is_reference(kernel)))
             continue;
         int refused = suite->progress->op.refused;
         if (test_kernel_alone(suite, s, kernel) && !foreign)
