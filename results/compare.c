@@ -124,10 +124,10 @@ static void measure(struct comparison *c, const struct compare_known *known,
                     const struct compare_machine_noise *machine, const struct compare_rules *rules,
                     int tests)
 {
-    double least, shift[COMPARE_LEVELS], range = isnan(known->range) ? 0 : known->range;
+    double least, shift[LEVEL_COUNT], range = isnan(known->range) ? 0 : known->range;
     fill_sides(c, known);
     compare_level_shifts(known, shift);
-    for (int k = 0; k < COMPARE_LEVELS; k++)
+    for (int k = 0; k < LEVEL_COUNT; k++)
         c->level[k] = exp(shift[k]);
     c->explained_by = compare_explained_by(known, machine, shift);
     if (c->explained_by < 0)
@@ -197,13 +197,6 @@ static bool passes_gate(const struct compare_point *p, struct comparison *c)
 
 /* ---- words ---- */
 
-static const char *level_words(enum compare_level level)
-{
-    static const char *const words[] = {"handing work to threads", "reading the caches",
-                                        "reading memory", "multiplying and adding"};
-    return words[level];
-}
-
 static void say_machine(struct comparison *c, const struct compare_point *point)
 {
     double percent = 100 * (c->ratio - 1);
@@ -219,7 +212,7 @@ static void say_machine(struct comparison *c, const struct compare_point *point)
     snprintf(c->reason, sizeof(c->reason),
              "%+.*f %%, but %s took %.*f times as long beside these visits: measure again, or in "
              "turns",
-             fabs(percent) < 10 ? 1 : 0, percent, level_words((enum compare_level)c->explained_by),
+             fabs(percent) < 10 ? 1 : 0, percent, level_kinds[c->explained_by].words,
              level > 0.9 && level < 1.2 ? 2 : 1, level);
 }
 

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "results/level.h"
 
 enum verdict {
     VERDICT_REGRESSED,
@@ -40,24 +41,13 @@ const char *verdict_name(enum verdict verdict);
 
 enum side_state { SIDE_ABSENT, SIDE_USABLE, SIDE_FAILED, SIDE_INVALID };
 
-/* What the machine itself could do beside a visit. */
-enum compare_level {
-    COMPARE_HAND_OVER,
-    COMPARE_CACHE_READ,
-    COMPARE_DRAM_READ,
-    COMPARE_MULTIPLY_ADD,
-    COMPARE_LEVELS,
-};
-
-const char *compare_level_name(enum compare_level level); /* as stored: "hand_over" */
-
 /* The samples of one visit in the order in which they were taken, > 0, any unit of time. */
 struct compare_visit {
     const double *times;
     int count;
-    int run;                     /* of its side, from 0; visits of one run are neighbours */
-    int round;                   /* from 0, ascending within a run */
-    double slow[COMPARE_LEVELS]; /* seconds, or one over a rate; 0: not known */
+    int run;                  /* of its side, from 0; visits of one run are neighbours */
+    int round;                /* from 0, ascending within a run */
+    double slow[LEVEL_COUNT]; /* seconds, or one over a rate; 0: not known */
 };
 
 struct compare_side {
@@ -74,7 +64,7 @@ struct compare_past {
     int program; /* when BASE and HEAD are one program it is COMPARE_BASE_PROGRAM */
     int run;     /* any number that differs from that of the neighbouring run */
     double median;
-    double slow[COMPARE_LEVELS];
+    double slow[LEVEL_COUNT];
 };
 
 struct compare_point {
@@ -113,9 +103,9 @@ struct comparison {
     double df;     /* its degrees of freedom */
     double prior;  /* sd of the machine by all points together, and its degrees of freedom */
     double prior_df;
-    char noise_from[64];          /* "visits, history, all points" */
-    double level[COMPARE_LEVELS]; /* how many times slower in HEAD than in BASE */
-    int explained_by;             /* enum compare_level, -1: none */
+    char noise_from[64];       /* "visits, history, all points" */
+    double level[LEVEL_COUNT]; /* how many times slower in HEAD than in BASE */
+    int explained_by;          /* enum level, -1: none */
     int base_runs, head_runs, base_visits, head_visits, base_samples, head_samples;
     int history_runs; /* of BASE's program */
     double base_effective, head_effective;

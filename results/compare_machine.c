@@ -15,12 +15,6 @@ enum { VISITS_MIN = 8 }; /* fewer do not show what a point depends on */
 #define CORRELATION 0.6  /* between visits, or the point does not depend on the level */
 #define SHARE_MAX   1.25 /* a point moves little more than what it is made of */
 
-const char *compare_level_name(enum compare_level level)
-{
-    static const char *const names[] = {"hand_over", "cache_read", "dram_read", "multiply_add"};
-    return names[level];
-}
-
 static double pair_shift(const struct compare_known *known, int level)
 {
     double sum = 0;
@@ -51,11 +45,11 @@ static int side_levels(const struct compare_side_values *side,
     return used;
 }
 
-void compare_level_shifts(const struct compare_known *known, double shift[COMPARE_LEVELS])
+void compare_level_shifts(const struct compare_known *known, double shift[LEVEL_COUNT])
 {
     static const struct compare_past_values no_past = {0};
     double base[COMPARE_VISITS_MAX], head[COMPARE_VISITS_MAX];
-    for (int level = 0; level < COMPARE_LEVELS; level++) {
+    for (int level = 0; level < LEVEL_COUNT; level++) {
         int nb = side_levels(&known->base, &known->past, level, base);
         int nh = side_levels(&known->head, &no_past, level, head);
         shift[level] =
@@ -71,9 +65,8 @@ struct slope {
     int df;
 };
 
-static void add_group(struct slope *slope, const double *medians,
-                      const double (*slow)[COMPARE_LEVELS], const int *group, int which, int count,
-                      int level)
+static void add_group(struct slope *slope, const double *medians, const double (*slow)[LEVEL_COUNT],
+                      const int *group, int which, int count, int level)
 {
     double mean_x = 0, mean_y = 0;
     int used = 0;
@@ -104,7 +97,7 @@ static void add_group(struct slope *slope, const double *medians,
  * effect is in it. */
 static struct slope find_slope(const struct compare_known *known, int level)
 {
-    typedef const double(*levels)[COMPARE_LEVELS];
+    typedef const double(*levels)[LEVEL_COUNT];
     const struct compare_side_values *sides[] = {&known->base, &known->head};
     const struct compare_past_values *past = &known->past;
     struct slope slope = {.df = 0};
@@ -137,11 +130,11 @@ static double explained_share(const struct compare_known *known, int level, doub
 
 int compare_explained_by(const struct compare_known *known,
                          const struct compare_machine_noise *machine,
-                         const double shift[COMPARE_LEVELS])
+                         const double shift[LEVEL_COUNT])
 {
     int best = -1;
     double nearest = INFINITY;
-    for (int level = 0; level < COMPARE_LEVELS; level++) {
+    for (int level = 0; level < LEVEL_COUNT; level++) {
         double noise = machine->level[level] * known->share;
         double moved = known->pairs.count ? MOVED_PAIRS : MOVED;
         if (!(fabs(shift[level]) >= fmax(moved, MOVED_SD * noise)) ||
@@ -157,15 +150,13 @@ int compare_explained_by(const struct compare_known *known,
     return best;
 }
 
-int compare_displaced_by(const struct compare_known *known, const double shift[COMPARE_LEVELS])
+int compare_displaced_by(const struct compare_known *known, const double shift[LEVEL_COUNT])
 {
     bool head_alone = known->base_met && !known->head_met;
     bool base_alone = known->head_met && !known->base_met;
     if (!known->placed || !(known->effect > 0 ? head_alone : base_alone))
         return -1;
     double sign = known->effect > 0 ? 1 : -1;
-    double far = sign * shift[COMPARE_HAND_OVER], crowded = sign * shift[COMPARE_MULTIPLY_ADD];
-    return crowded > 0 && !(far > crowded) ? COMPARE_MULTIPLY_ADD
-           : far > 0                       ? COMPARE_HAND_OVER
-                                           : -1;
+    double far = sign * shift[LEVEL_HAND_OVER], crowded = sign * shift[LEVEL_ARITHMETIC];
+    return crowded > 0 && !(far > crowded) ? LEVEL_ARITHMETIC : far > 0 ? LEVEL_HAND_OVER : -1;
 }

@@ -6,13 +6,13 @@
 
 #include "results/placement.h"
 
-static struct placement placement_by(const double slow[COMPARE_LEVELS])
+static struct placement placement_by(const double slow[LEVEL_COUNT])
 {
-    double rate = slow[COMPARE_MULTIPLY_ADD], time = slow[COMPARE_HAND_OVER];
+    double rate = slow[LEVEL_ARITHMETIC], time = slow[LEVEL_HAND_OVER];
     return (struct placement){time > 0 ? time : NAN, rate > 0 ? 1 / rate : NAN};
 }
 
-static bool matches(const double slow[COMPARE_LEVELS], const struct placement *usual)
+static bool matches(const double slow[LEVEL_COUNT], const struct placement *usual)
 {
     struct placement placement = placement_by(slow);
     char how[8];

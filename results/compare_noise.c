@@ -159,8 +159,8 @@ static enum status past_read(struct compare_past_values *past, const struct comp
             continue;
         past->program[past->count] = visit->program;
         past->processes[past->count++] =
-            compare_process(past->medians + first,
-                            (const double(*)[COMPARE_LEVELS])past->slow + first, i + 1 - first, k);
+            compare_process(past->medians + first, (const double(*)[LEVEL_COUNT])past->slow + first,
+                            i + 1 - first, k);
         first = i + 1;
     }
     return STATUS_OK;
@@ -427,7 +427,7 @@ enum status compare_pool(struct compare_known *known, int count, const struct co
     machine->scatter = effect_scatter(known, count, scratch);
     pool(known, count, pairs > 0, machine);
     machine->swing = known_swing(known, count, scratch);
-    for (int level = 0; level < COMPARE_LEVELS; level++)
+    for (int level = 0; level < LEVEL_COUNT; level++)
         machine->level[level] = level_noise(known, count, level, scratch);
     free(scratch);
     return STATUS_OK;

@@ -14,7 +14,7 @@ struct compare_past_values {
     int *program;
     int count;
     double *medians; /* of their visits with the levels beside them, for compare_machine.h */
-    double (*slow)[COMPARE_LEVELS];
+    double (*slow)[LEVEL_COUNT];
     int *visit_program;
     int visits;
 };
@@ -53,7 +53,7 @@ struct compare_machine_noise {
     double scatter;      /* sd of a process by the effects around their common shift; NAN: few */
     double swing;        /* largest move that is known of the machine */
     bool pooled;         /* from enough points; else the rule's allowance */
-    double level[COMPARE_LEVELS]; /* sd of a level between neighbouring visits */
+    double level[LEVEL_COUNT]; /* sd of a level between neighbouring visits */
 };
 
 enum status compare_known_make(struct compare_known *known, const struct compare_point *point,

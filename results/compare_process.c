@@ -39,8 +39,8 @@ static int by_median(const void *a, const void *b)
 }
 
 /* A level that one visit lacks is taken from the others. */
-static double level_beside(const struct ranked *order, const double (*slow)[COMPARE_LEVELS],
-                           int level, int visits, int k)
+static double level_beside(const struct ranked *order, const double (*slow)[LEVEL_COUNT], int level,
+                           int visits, int k)
 {
     double sum = 0, weights = 0;
     for (int i = 0; i < visits; i++) {
@@ -53,7 +53,7 @@ static double level_beside(const struct ranked *order, const double (*slow)[COMP
     return weights > 0 ? sum / weights : NAN;
 }
 
-struct compare_process compare_process(const double *medians, const double (*slow)[COMPARE_LEVELS],
+struct compare_process compare_process(const double *medians, const double (*slow)[LEVEL_COUNT],
                                        int visits, int k)
 {
     struct ranked order[COMPARE_VISITS_MAX];
@@ -69,14 +69,14 @@ struct compare_process compare_process(const double *medians, const double (*slo
                                 .noise = two_lowest(visits) * apart * apart};
     for (int i = 0; i < visits; i++)
         p.value += compare_lowest_weight(visits, k, i) * order[i].median;
-    for (int level = 0; level < COMPARE_LEVELS; level++)
+    for (int level = 0; level < LEVEL_COUNT; level++)
         p.slow[level] = level_beside(order, slow, level, visits, k);
     return p;
 }
 
-void compare_log_slow(const double slow[COMPARE_LEVELS], double out[COMPARE_LEVELS])
+void compare_log_slow(const double slow[LEVEL_COUNT], double out[LEVEL_COUNT])
 {
-    for (int level = 0; level < COMPARE_LEVELS; level++)
+    for (int level = 0; level < LEVEL_COUNT; level++)
         out[level] = slow[level] > 0 && isfinite(slow[level]) ? log(slow[level]) : NAN;
 }
 
@@ -168,9 +168,9 @@ void compare_side_settle(struct compare_side_values *values, int k)
 {
     for (int i = 0; i < values->runs; i++) {
         int first = values->first[i];
-        values->processes[i] = compare_process(
-            values->medians + first, (const double(*)[COMPARE_LEVELS])values->slow + first,
-            values->first[i + 1] - first, k);
+        values->processes[i] = compare_process(values->medians + first,
+                                               (const double(*)[LEVEL_COUNT])values->slow + first,
+                                               values->first[i + 1] - first, k);
         values->sorted[i] = values->processes[i].value;
     }
     stats_sort(values->sorted, values->runs);

@@ -14,10 +14,10 @@
 enum { COMPARE_VISITS_MAX = 64 }; /* of a process; later ones are not looked at */
 
 struct compare_process {
-    double value;                /* logarithm */
-    double slow[COMPARE_LEVELS]; /* logarithms beside the visits that count; NAN: not known */
-    double lowest, highest;      /* of the visits' medians */
-    double noise;                /* variance of value as its two lowest visits show it; NAN: one */
+    double value;             /* logarithm */
+    double slow[LEVEL_COUNT]; /* logarithms beside the visits that count; NAN: not known */
+    double lowest, highest;   /* of the visits' medians */
+    double noise;             /* variance of value as its two lowest visits show it; NAN: one */
     int visits;
 };
 
@@ -25,14 +25,14 @@ struct compare_process {
 double compare_lowest_weight(int n, int k, int i);
 
 /* medians: logarithms; slow: logarithms, NAN where not known. k: visits that every process has. */
-struct compare_process compare_process(const double *medians, const double (*slow)[COMPARE_LEVELS],
+struct compare_process compare_process(const double *medians, const double (*slow)[LEVEL_COUNT],
                                        int visits, int k);
 
 struct compare_side_values {
     struct compare_process *processes; /* in order */
     double *sorted;                    /* their values */
     double *medians;                   /* of every visit, logarithms */
-    double (*slow)[COMPARE_LEVELS];    /* of every visit, logarithms, NAN where not known */
+    double (*slow)[LEVEL_COUNT];       /* of every visit, logarithms, NAN where not known */
     int *first;                        /* visit of a process; [runs]: one past the last */
     int runs, visits, visits_least, samples;
     double within; /* mean square error of a visit's median by its own samples */
@@ -46,6 +46,6 @@ enum status compare_side_read(struct compare_side_values *values, const struct c
 void compare_side_settle(struct compare_side_values *values, int k);
 void compare_side_release(struct compare_side_values *values);
 
-void compare_log_slow(const double slow[COMPARE_LEVELS], double out[COMPARE_LEVELS]);
+void compare_log_slow(const double slow[LEVEL_COUNT], double out[LEVEL_COUNT]);
 
 #endif

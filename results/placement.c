@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/numbers/stats.h"
+#include "results/level.h"
 
 enum { READINGS_MIN = 6 };
 /* What the best quarter of the readings shows, the machine can reach. */
@@ -21,9 +22,9 @@ struct placement placement_of(const struct visit_record *visit)
     struct placement p = {NAN, NAN};
     for (int k = 0; k < visit->level_count; k++) {
         const struct level_record *level = &visit->levels[k];
-        if (strcmp(level->name, "hand_over") == 0)
+        if (strcmp(level->name, level_kinds[LEVEL_HAND_OVER].name) == 0)
             p.hand_over_s = level->value;
-        else if (strcmp(level->name, "multiply_add") == 0)
+        else if (strcmp(level->name, level_kinds[LEVEL_ARITHMETIC].name) == 0)
             p.multiply_add = level->value;
     }
     return p;

@@ -54,8 +54,8 @@ enum around {
     AROUND_STEAL,
     AROUND_WAIT,
     AROUND_CLOCK,
-    AROUND_LEVELS, /* the first of COMPARE_LEVELS, as slowness */
-    AROUND_COUNT = AROUND_LEVELS + COMPARE_LEVELS,
+    AROUND_LEVELS, /* the first of LEVEL_COUNT, as slowness */
+    AROUND_COUNT = AROUND_LEVELS + LEVEL_COUNT,
 };
 
 struct side_around {

@@ -35,9 +35,8 @@ enum status comparison_note_visits(struct comparison_set *set, bool is_head, str
     enum status status = STATUS_OK;
     for (int64_t row = 0; row < g.row_count; row++)
         for (int k = 0; status == STATUS_OK && k < AROUND_COUNT; k++) {
-            const char *column = k < AROUND_LEVELS
-                                     ? columns[k]
-                                     : compare_level_name((enum compare_level)(k - AROUND_LEVELS));
+            const char *column =
+                k < AROUND_LEVELS ? columns[k] : level_kinds[k - AROUND_LEVELS].name;
             status = note_figure(set, &set->visits[is_head], k, grid_number(&g, row, column), err);
         }
     grid_release(&g);
@@ -106,10 +105,6 @@ static void scaled_text(double value, const char *unit, char text[TEXT])
 
 static void figure_text(enum around what, double value, char text[TEXT])
 {
-    static const char *const units[COMPARE_LEVELS] = {[COMPARE_HAND_OVER] = "s",
-                                                      [COMPARE_CACHE_READ] = "B/s",
-                                                      [COMPARE_DRAM_READ] = "B/s",
-                                                      [COMPARE_MULTIPLY_ADD] = "FLOP/s"};
     int level = (int)what - AROUND_LEVELS;
     if (isnan(value))
         snprintf(text, TEXT, "not known");
@@ -118,19 +113,16 @@ static void figure_text(enum around what, double value, char text[TEXT])
     else if (what == AROUND_CLOCK)
         scaled_text(value, "Hz", text);
     else
-        scaled_text(level == COMPARE_HAND_OVER ? value : 1 / value, units[level], text);
+        scaled_text(level_kinds[level].better == BETTER_LOWER ? value : 1 / value,
+                    level_kinds[level].unit, text);
 }
 
 enum status comparison_find_around(struct comparison_set *set, struct error *err)
 {
-    static const char *const what[AROUND_COUNT] = {
+    static const char *const what[AROUND_LEVELS] = {
         [AROUND_STEAL] = "CPU time taken by other virtual machines",
         [AROUND_WAIT] = "CPU time waited for other programs",
         [AROUND_CLOCK] = "clock",
-        [AROUND_LEVELS + COMPARE_HAND_OVER] = "handing work to threads",
-        [AROUND_LEVELS + COMPARE_CACHE_READ] = "reading the caches",
-        [AROUND_LEVELS + COMPARE_DRAM_READ] = "reading memory",
-        [AROUND_LEVELS + COMPARE_MULTIPLY_ADD] = "multiplying and adding",
     };
     struct difference *rows = arena_array(&set->arena, AROUND_COUNT + 1, sizeof(*rows));
     char text[2][TEXT];
@@ -144,7 +136,9 @@ enum status comparison_find_around(struct comparison_set *set, struct error *err
                 figure_text((enum around)k,
                             middle(set->visits[side].values[k], set->visits[side].count[k]),
                             text[side]);
-        row->what = k < 0 ? "load average (1 min)" : what[k];
+        row->what = k < 0               ? "load average (1 min)"
+                    : k < AROUND_LEVELS ? what[k]
+                                        : level_kinds[k - AROUND_LEVELS].words;
         row->base = arena_strdup(&set->arena, text[0]);
         row->head = arena_strdup(&set->arena, text[1]);
         fine = row->base && row->head;

@@ -136,8 +136,8 @@ static void json_visits(struct json *json, const char *name, const struct compar
             json_int(json, "round", visit->round);
             json_int(json, "samples", visit->count);
             json_number(json, "median_s", compare_visit_median(visit));
-            for (int level = 0; level < COMPARE_LEVELS; level++)
-                json_number(json, compare_level_name((enum compare_level)level),
+            for (int level = 0; level < LEVEL_COUNT; level++)
+                json_number(json, level_kinds[level].name,
                             visit->slow[level] > 0 ? visit->slow[level] : NAN);
             json_close(json);
         }
@@ -155,11 +155,10 @@ static void json_noise(struct json *json, const struct comparison *c)
     json_bool(json, "ranked", c->ranked);
     json_int(json, "history_runs", c->history_runs);
     json_open(json, "levels", '{');
-    for (int level = 0; level < COMPARE_LEVELS; level++)
-        json_number(json, compare_level_name((enum compare_level)level), c->level[level]);
+    for (int level = 0; level < LEVEL_COUNT; level++)
+        json_number(json, level_kinds[level].name, c->level[level]);
     json_close(json);
-    json_text(json, "explained_by",
-              c->explained_by < 0 ? NULL : compare_level_name((enum compare_level)c->explained_by));
+    json_text(json, "explained_by", c->explained_by < 0 ? NULL : level_kinds[c->explained_by].name);
 }
 
 static void json_pair(struct json *json, const char *name, double base, double head)

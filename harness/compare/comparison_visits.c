@@ -30,11 +30,11 @@ void comparison_find_turns(struct comparison_set *set)
 
 /* ---- visits of the runs compared ---- */
 
-static void read_levels(const struct grid *g, int64_t row, double slow[COMPARE_LEVELS])
+static void read_levels(const struct grid *g, int64_t row, double slow[LEVEL_COUNT])
 {
     if (row >= 0)
-        for (int level = 0; level < COMPARE_LEVELS; level++) {
-            double value = grid_number(g, row, compare_level_name((enum compare_level)level));
+        for (int level = 0; level < LEVEL_COUNT; level++) {
+            double value = grid_number(g, row, level_kinds[level].name);
             slow[level] = value > 0 && isfinite(value) ? value : 0;
         }
 }

@@ -28,8 +28,6 @@ enum {
     CACHE_PASS = 2 << 20, /* a pass reads as much per thread, as often as that takes */
 };
 
-_Static_assert((int)LEVEL_COUNT <= (int)LEVELS_MAX, "a visit has room for all levels");
-
 struct levels {
     float *block;
     size_t bytes;     /* of the block */
@@ -37,16 +35,6 @@ struct levels {
     char small[96];   /* why not */
     struct topology *topology;
     int64_t at; /* where the next reading of DRAM begins, in floats from each thread's region */
-};
-
-static const struct {
-    const char *name, *unit;
-    enum better better;
-} kinds[LEVEL_COUNT] = {
-    [LEVEL_HAND_OVER] = {"hand_over", "s", BETTER_LOWER},
-    [LEVEL_CACHE] = {"cache_read", "B/s", BETTER_HIGHER},
-    [LEVEL_DRAM] = {"dram_read", "B/s", BETTER_HIGHER},
-    [LEVEL_ARITHMETIC] = {"multiply_add", "FLOP/s", BETTER_HIGHER},
 };
 
 /* ---- the buffer ---- */
@@ -251,9 +239,9 @@ void levels_join(const struct levels_now *before, const struct levels_now *after
     visit->level_count = LEVEL_COUNT;
     for (int k = 0; k < LEVEL_COUNT; k++) {
         double value = sqrt(before->value[k] * after->value[k]);
-        visit->levels[k] = (struct level_record){.name = kinds[k].name,
-                                                 .unit = kinds[k].unit,
-                                                 .better = kinds[k].better,
+        visit->levels[k] = (struct level_record){.name = level_kinds[k].name,
+                                                 .unit = level_kinds[k].unit,
+                                                 .better = level_kinds[k].better,
                                                  .value = value,
                                                  .reason = isnan(value) ? before->reason[k] : ""};
     }

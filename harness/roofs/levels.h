@@ -14,11 +14,9 @@
 #include "base/error.h"
 #include "base/system/pool.h"
 #include "engine/graph/precision.h"
-#include "results/record.h"
+#include "results/level.h"
 
 struct levels;
-
-enum level { LEVEL_HAND_OVER, LEVEL_CACHE, LEVEL_DRAM, LEVEL_ARITHMETIC, LEVEL_COUNT };
 
 /* One reading of all. */
 struct levels_now {

@@ -9,8 +9,7 @@
 
 enum { SEED = 4711 };
 static const double level_size[] = {0.742, 0.336, 0.095}; /* 2.1, 1.4 and 1.1 times as long */
-static const enum compare_level level_name[] = {COMPARE_HAND_OVER, COMPARE_DRAM_READ,
-                                                COMPARE_MULTIPLY_ADD};
+static const enum level level_name[] = {LEVEL_HAND_OVER, LEVEL_DRAM, LEVEL_ARITHMETIC};
 
 static double normal(struct restless *r)
 {
@@ -88,8 +87,8 @@ static void visit(struct restless *r, int point, int round, double level, double
     double sd = has_few(&r->world, point) ? r->world.few_sample : r->world.sample;
     fill(r, sd, own + share_of(point) * level, run->times[point][round]);
     run->median[point][round] = median_of(run->times[point][round]);
-    for (int k = 0; k < COMPARE_LEVELS; k++) {
-        bool moves = level_name[level_of(point)] == (enum compare_level)k;
+    for (int k = 0; k < LEVEL_COUNT; k++) {
+        bool moves = level_name[level_of(point)] == (enum level)k;
         double reading = (moves ? level : 0) + 0.03 * normal(r);
         run->slow[point][round][k] = r->world.no_levels ? 0 : 1e-6 * exp(reading);
     }

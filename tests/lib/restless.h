@@ -30,7 +30,7 @@ struct restless_world {
 
 struct restless_run {
     double times[RESTLESS_POINTS][RESTLESS_ROUNDS][RESTLESS_SAMPLES];
-    double slow[RESTLESS_POINTS][RESTLESS_ROUNDS][COMPARE_LEVELS];
+    double slow[RESTLESS_POINTS][RESTLESS_ROUNDS][LEVEL_COUNT];
     double median[RESTLESS_POINTS][RESTLESS_ROUNDS];
 };
 

@@ -100,7 +100,7 @@ TEST(no_nan_where_there_are_samples)
             for (int k = 0; k < SAMPLES; k++)
                 d.times[t % 2][0][k] = 1;
         if (t % 11 == 0)
-            d.visits[1][0].slow[t % COMPARE_LEVELS] = NAN;
+            d.visits[1][0].slow[t % LEVEL_COUNT] = NAN;
         struct comparison c = judge(&d.point);
         const double numbers[] = {c.base_median, c.head_median, c.ratio,          c.ci_low,
                                   c.ci_high,     c.p,           c.p_adjusted,     c.p_rank,
@@ -130,7 +130,7 @@ TEST(more_visits_do_not_make_a_process_faster)
 /* ---- the machine ---- */
 
 /* Three visits a side, the level beside those of HEAD so many times slower. */
-static struct comparison beside_level(double effect, enum compare_level level, double slower)
+static struct comparison beside_level(double effect, enum level level, double slower)
 {
     static struct made_data d;
     uint64_t draw = 0;
@@ -143,14 +143,14 @@ static struct comparison beside_level(double effect, enum compare_level level, d
 
 TEST(a_point_that_moved_with_a_level_is_the_machine)
 {
-    struct comparison c = beside_level(1.01, COMPARE_HAND_OVER, 2.1);
+    struct comparison c = beside_level(1.01, LEVEL_HAND_OVER, 2.1);
     assert_int_equal(c.verdict, VERDICT_MACHINE);
-    assert_int_equal(c.explained_by, COMPARE_HAND_OVER);
+    assert_int_equal(c.explained_by, LEVEL_HAND_OVER);
     assert_true(strncmp(c.reason, "+10", 3) == 0);
     assert_non_null(strstr(c.reason, " %, but handing work to threads took 2.1 times as long"));
-    assert_true(fabs(c.level[COMPARE_HAND_OVER] - 2.1) < 0.05);
-    assert_true(isnan(c.level[COMPARE_DRAM_READ]));
-    c = beside_level(-0.5, COMPARE_CACHE_READ, 0.5);
+    assert_true(fabs(c.level[LEVEL_HAND_OVER] - 2.1) < 0.05);
+    assert_true(isnan(c.level[LEVEL_DRAM]));
+    c = beside_level(-0.5, LEVEL_CACHE, 0.5);
     assert_int_equal(c.verdict, VERDICT_MACHINE);
 }
 
@@ -160,7 +160,7 @@ TEST(a_level_that_moved_otherwise_explains_nothing)
         double effect, slower;
     } cases[] = {{1.01, 0.5}, {1.01, 1.04}, {1.01, 1.2}, {0.15, 2.1}, {-0.3, 1.4}};
     for (int k = 0; k < (int)(sizeof(cases) / sizeof(*cases)); k++) {
-        struct comparison c = beside_level(cases[k].effect, COMPARE_DRAM_READ, cases[k].slower);
+        struct comparison c = beside_level(cases[k].effect, LEVEL_DRAM, cases[k].slower);
         assert_int_equal(c.verdict, cases[k].effect > 0 ? VERDICT_REGRESSED : VERDICT_IMPROVED);
         assert_int_equal(c.explained_by, -1);
     }
@@ -168,7 +168,7 @@ TEST(a_level_that_moved_otherwise_explains_nothing)
 
 static void displace(struct made_data *d, int side, int visit, bool far)
 {
-    d->visits[side][visit].slow[far ? COMPARE_HAND_OVER : COMPARE_MULTIPLY_ADD] *= far ? 3 : 2;
+    d->visits[side][visit].slow[far ? LEVEL_HAND_OVER : LEVEL_ARITHMETIC] *= far ? 3 : 2;
     for (int k = 0; k < SAMPLES; k++)
         d->times[side][visit][k] *= 2;
 }
@@ -182,8 +182,8 @@ TEST(visits_in_other_placements_do_not_count)
         uint64_t draw = 0;
         made_series(&d, &(struct made_world){1, 4, 0, false, .001, .005, 0}, &draw);
         for (int k = 0; k < 8; k++) {
-            d.visits[k / 4][k % 4].slow[COMPARE_HAND_OVER] = 2.2e-7;
-            d.visits[k / 4][k % 4].slow[COMPARE_MULTIPLY_ADD] = 1e-11;
+            d.visits[k / 4][k % 4].slow[LEVEL_HAND_OVER] = 2.2e-7;
+            d.visits[k / 4][k % 4].slow[LEVEL_ARITHMETIC] = 1e-11;
         }
         displace(&d, 0, 3, far);
         displace(&d, 1, 0, far);
@@ -208,7 +208,7 @@ TEST(a_point_whose_visits_were_all_displaced_is_the_machine)
     for (int p = 0; p < 3; p++) {
         made_series(&d[p], &(struct made_world){1, 4, 0, false, .001, .005, 0}, &draw);
         for (int k = 0; k < 8; k++)
-            d[p].visits[k / 4][k % 4].slow[COMPARE_HAND_OVER] = 2.2e-7;
+            d[p].visits[k / 4][k % 4].slow[LEVEL_HAND_OVER] = 2.2e-7;
     }
     for (int v = 0; v < 4; v++)
         displace(&d[0], 1, v, true);
@@ -237,9 +237,9 @@ TEST(earlier_runs_in_another_placement_are_no_noise)
     made_series(&d, &(struct made_world){1, 3, 12, false, .003, .005, 0}, &draw);
     for (int side = 0; side < 2; side++)
         for (int v = 0; v < 3; v++)
-            d.visits[side][v].slow[COMPARE_HAND_OVER] = 2.2e-7;
+            d.visits[side][v].slow[LEVEL_HAND_OVER] = 2.2e-7;
     for (int k = 0; k < 12; k++) {
-        d.history[k].slow[COMPARE_HAND_OVER] = k % 3 ? 2.2e-7 : 6.5e-7;
+        d.history[k].slow[LEVEL_HAND_OVER] = k % 3 ? 2.2e-7 : 6.5e-7;
         d.history[k].median *= k % 3 ? 1 : 2;
     }
     struct comparison c = judge(&d.point);
@@ -258,12 +258,12 @@ TEST(what_a_point_depends_on_is_learnt)
         made_series(&d, &(struct made_world){1, 3, 20, false, .002, .005, .15}, &draw);
         for (int k = 0; k < 20; k++) {
             double slow = k % 4 == 0 ? 0.7 : 0;
-            d.history[k].slow[COMPARE_HAND_OVER] = 8e-6 * exp(slow);
+            d.history[k].slow[LEVEL_HAND_OVER] = 8e-6 * exp(slow);
             d.history[k].median *= exp(follows * 0.2 * slow);
         }
         for (int side = 0; side < 2; side++)
             for (int v = 0; v < 3; v++)
-                d.visits[side][v].slow[COMPARE_HAND_OVER] = side ? 16e-6 : 8e-6;
+                d.visits[side][v].slow[LEVEL_HAND_OVER] = side ? 16e-6 : 8e-6;
         struct comparison c = judge(&d.point);
         assert_int_equal(c.verdict, follows ? VERDICT_MACHINE : VERDICT_REGRESSED);
     }
@@ -278,7 +278,7 @@ TEST(levels_explain_little_by_chance)
     int excused = 0;
     for (int t = 0; t < 500; t++) {
         made_series(&d, &(struct made_world){2, 3, 0, false, .002, .01, .2}, &draw);
-        for (int k = 0; k < 2 * 6 * COMPARE_LEVELS; k++)
+        for (int k = 0; k < 2 * 6 * LEVEL_COUNT; k++)
             d.visits[k % 2][k / 2 % 6].slow[k / 12] = 8e-6 * exp(0.1 * made_normal(&draw));
         excused += judge(&d.point).verdict == VERDICT_MACHINE;
     }
