@@ -70,12 +70,10 @@ void device_canonical(const char *name, char text[DEVICE_NAME_SIZE])
 /* A kind may be missing because its plug-in was not built or refused to load: that is the cause. */
 static enum status fail_no_kind(const char *kind, struct error *err)
 {
-    for (int k = 0; k < plugin_info_count(); k++) {
-        const struct plugin_info *info = plugin_info_at(k);
-        if (strcmp(info->name, kind) == 0 && info->reason)
-            return UNSUPPORTED(err, "device \"%s\" is not there: %s; or use --device cpu", kind,
-                               info->reason);
-    }
+    const struct plugin_info *info = plugin_info_find(kind);
+    if (info && info->reason)
+        return UNSUPPORTED(err, "device \"%s\" is not there: %s; or use --device cpu", kind,
+                           info->reason);
     return UNSUPPORTED(
         err, "there is no device \"%s\": no plug-in brings it (ridge doctor lists them)", kind);
 }

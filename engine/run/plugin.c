@@ -114,7 +114,7 @@ const struct device_roof *device_roof_at(int index)
     return &table.roofs[index];
 }
 
-static const struct plugin_info *info_of(const char *name)
+const struct plugin_info *plugin_info_find(const char *name)
 {
     for (int k = 0; k < table.info_count; k++)
         if (strcmp(table.infos[k].name, name) == 0)
@@ -124,7 +124,7 @@ static const struct plugin_info *info_of(const char *name)
 
 const char *plugin_version(const char *name)
 {
-    const struct plugin_info *info = info_of(name);
+    const struct plugin_info *info = plugin_info_find(name);
     return info && info->state == PLUGIN_LOADED ? info->version : NULL;
 }
 
@@ -323,13 +323,13 @@ static void load_file(const char *path, const char *name)
 static void load_wanted(const char *path, const char *name, void *context)
 {
     const char *const *wanted = context;
-    if ((!*wanted || provider_named(*wanted, name)) && !info_of(name))
+    if ((!*wanted || provider_named(*wanted, name)) && !plugin_info_find(name))
         load_file(path, name);
 }
 
 static void load_folder(const char *folder, bool named, void *context)
 {
-    if (!plugin_files_each(folder, load_wanted, context) && named && !info_of(folder))
+    if (!plugin_files_each(folder, load_wanted, context) && named && !plugin_info_find(folder))
         add_info((struct plugin_info){.name = folder,
                                       .path = folder,
                                       .state = PLUGIN_ABSENT,
@@ -345,7 +345,7 @@ void plugins_load(const char *wanted)
     plugin_folders_each(load_folder, &wanted);
     const char *name;
     for (int k = 0; (name = plugin_left_out_at(k)) != NULL; k++)
-        if ((!wanted || provider_named(wanted, name)) && !info_of(name))
+        if ((!wanted || provider_named(wanted, name)) && !plugin_info_find(name))
             add_info((struct plugin_info){
                 .name = name, .state = PLUGIN_ABSENT, .reason = plugin_left_out(name)});
 }

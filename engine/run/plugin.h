@@ -101,6 +101,7 @@ struct plugin_info {
 void plugins_load(const char *wanted);
 int plugin_info_count(void);
 const struct plugin_info *plugin_info_at(int index);
+const struct plugin_info *plugin_info_find(const char *name); /* NULL: none of that name */
 /* Version of a loaded plug-in; NULL when there is none of that name. */
 const char *plugin_version(const char *name);
 

@@ -192,14 +192,6 @@ enum status providers_find(const char *list, struct error *err)
     return STATUS_OK;
 }
 
-static const struct plugin_info *info_of(const char *name)
-{
-    for (int k = 0; k < plugin_info_count(); k++)
-        if (strcmp(plugin_info_at(k)->name, name) == 0)
-            return plugin_info_at(k);
-    return NULL;
-}
-
 enum status providers_load(const char *list, struct error *err)
 {
     char name[NAME_BYTES];
@@ -207,7 +199,7 @@ enum status providers_load(const char *list, struct error *err)
     TRY(providers_find(list, err));
     plugins_load(list && *list ? list : NULL);
     while (next_name(&list, name)) {
-        const struct plugin_info *info = info_of(name);
+        const struct plugin_info *info = plugin_info_find(name);
         if (is_built_in(name) || (info && info->state == PLUGIN_LOADED))
             continue;
         return UNSUPPORTED(err, "provider \"%s\" cannot be used here: %s. `ridge doctor` says more",
@@ -227,7 +219,7 @@ static uint64_t identity_of(const struct plugin_info *info)
 
 uint64_t provider_identity(const char *name)
 {
-    const struct plugin_info *info = info_of(name);
+    const struct plugin_info *info = plugin_info_find(name);
     if (strcmp(name, "native") == 0)
         return hash64_text(kernel_code());
     return info && info->state == PLUGIN_LOADED ? identity_of(info) : hash64_text(name);

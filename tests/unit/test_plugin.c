@@ -56,10 +56,7 @@ static int close_folder(void **state)
 
 static const struct plugin_info *info(const char *name)
 {
-    for (int k = 0; k < plugin_info_count(); k++)
-        if (strcmp(plugin_info_at(k)->name, name) == 0)
-            return plugin_info_at(k);
-    return NULL;
+    return plugin_info_find(name);
 }
 
 static const struct kernel *kernel(const char *name)
