@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/system/clock.h"
+#include "base/system/relax.h"
 
 enum { SPIN_NS = 200 * 1000, CACHE_LINE = 64 };
 
@@ -41,18 +42,6 @@ struct pool {
     struct worker *workers; /* threads - 1 */
     cpu_set_t caller_mask;
 };
-
-#if defined(__x86_64__)
-static void relax(void)
-{
-    __builtin_ia32_pause();
-}
-#else
-static void relax(void)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-}
-#endif
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t expected)
 {

@@ -30,6 +30,7 @@
 
 #include "base/numbers/integers.h"
 #include "base/system/clock.h"
+#include "base/system/relax.h"
 #include "collective/channel.h"
 
 enum {
@@ -385,18 +386,6 @@ static void sleep_on_bell(struct link *link, struct seat *seat)
                                .tv_nsec = (long)(ns % 1000000000u)};
     syscall(SYS_futex, &seat->bell, FUTEX_WAIT, link->state->bell, &timeout, NULL, 0);
 }
-
-#if defined(__x86_64__)
-static void relax(void)
-{
-    __builtin_ia32_pause();
-}
-#else
-static void relax(void)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-}
-#endif
 
 static enum status shm_wait(struct link *link, unsigned idle, const struct awaited *awaited,
                             struct error *err)
