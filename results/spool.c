@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/system/hash.h"
 #include "results/sqlite.h"
 #include "results/store.h"
 
@@ -20,9 +21,8 @@ enum { PATH_BYTES = 4096, PLACES = 2 };
 /* Folder number `place` for the spools of database `path`: beside it, then under $TMPDIR. */
 static bool spool_folder(const char *path, int place, char *folder)
 {
-    char here[PATH_BYTES] = "";
+    char here[PATH_BYTES] = "", whole[2 * PATH_BYTES];
     const char *tmp = getenv("TMPDIR");
-    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
     int length;
     if (place == 0) {
         length = snprintf(folder, PATH_BYTES, "%s.spool", path);
@@ -32,13 +32,9 @@ static bool spool_folder(const char *path, int place, char *folder)
         return false;
     while (strncmp(path, "./", 2) == 0)
         path += 2;
-    for (const char *at = here; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 0x100000001b3;
-    hash = here[0] ? (hash ^ '/') * 0x100000001b3 : hash;
-    for (const char *at = path; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 0x100000001b3;
+    snprintf(whole, sizeof(whole), "%s%s%s", here, here[0] ? "/" : "", path);
     length = snprintf(folder, PATH_BYTES, "%s/ridge-%lu-%016llx.spool", tmp && *tmp ? tmp : "/tmp",
-                      (unsigned long)getuid(), (unsigned long long)hash);
+                      (unsigned long)getuid(), (unsigned long long)hash_fnv1a(whole));
     return length > 0 && length < PATH_BYTES;
 }
 

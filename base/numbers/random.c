@@ -84,11 +84,3 @@ double random_normal(uint64_t seed, uint64_t i)
     double radius = sqrt(-2.0 * log(u));
     return radius * (i & 1 ? sin(angle) : cos(angle));
 }
-
-uint64_t random_hash(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
-}

@@ -57,6 +57,14 @@ enum status hash64_file(const char *path, uint64_t *hash, struct error *err)
     return STATUS_OK;
 }
 
+uint64_t hash_fnv1a(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
 void hash64_hex(uint64_t hash, char text[HASH64_TEXT])
 {
     snprintf(text, HASH64_TEXT, "%016" PRIx64, hash);

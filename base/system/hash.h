@@ -22,6 +22,9 @@ uint64_t hash64_more(uint64_t hash, const void *data, size_t size);
 uint64_t hash64_text(const char *text);
 /* Contents of a regular file. */
 enum status hash64_file(const char *path, uint64_t *hash, struct error *err);
+/* FNV-1a, byte by byte: of names, of which tensors are filled, ids made and streams of random
+ * numbers numbered. It never changes either. */
+uint64_t hash_fnv1a(const char *text);
 void hash64_hex(uint64_t hash, char text[HASH64_TEXT]);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "engine/compile/stages.h"
 #include "engine/run/plugin.h"
 
@@ -144,7 +144,7 @@ uint64_t step_likeness(const struct exe *exe, const struct step *step, enum like
     /* Parts of keys in the caches that users have. */
     static const char *const salt[] = {"twin", "kin", "family"};
     char *text = text_of(exe, step, likeness);
-    uint64_t hash = random_hash(text ? text : step->signature) ^ random_hash(salt[likeness]);
+    uint64_t hash = hash_fnv1a(text ? text : step->signature) ^ hash_fnv1a(salt[likeness]);
     free(text);
     return hash;
 }

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "engine/compile/trial.h"
 #include "engine/reference/reference.h"
 #include "engine/run/kernels.h"
@@ -215,7 +215,7 @@ static uint64_t with_competitors(uint64_t key, const struct step *step, bool var
     for (int k = 0; k < step->candidate_count; k++) {
         const struct candidate *c = &step->candidates[k];
         if (c->kernel != &kernel_reference && !c->reason[0])
-            key = (key ^ random_hash(c->kernel->name) ^ random_hash(variants ? c->text : "") ^
+            key = (key ^ hash_fnv1a(c->kernel->name) ^ hash_fnv1a(variants ? c->text : "") ^
                    provider_identity(c->kernel->provider)) *
                   0x100000001b3u;
     }
@@ -224,13 +224,13 @@ static uint64_t with_competitors(uint64_t key, const struct step *step, bool var
 
 static uint64_t key_of(const struct step *step)
 {
-    return with_competitors(random_hash(step->signature), step, true);
+    return with_competitors(hash_fnv1a(step->signature), step, true);
 }
 
 /* Where a quick tuning keeps its winner, which a full one does not take for the best. */
 static uint64_t quick_key(uint64_t key)
 {
-    return key ^ random_hash("quick");
+    return key ^ hash_fnv1a("quick");
 }
 
 static const struct tune_entry *known_winner(const struct exe *exe, const struct step *step,

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "engine/compile/trial.h"
 #include "engine/run/provider.h"
 
@@ -21,7 +21,7 @@ static const double clear_loss = 1.3; /* times the winner */
 
 static uint64_t key_of(uint64_t operator_key, const struct kernel *kernel)
 {
-    return operator_key ^ random_hash(kernel->name) ^ provider_identity(kernel->provider);
+    return operator_key ^ hash_fnv1a(kernel->name) ^ provider_identity(kernel->provider);
 }
 
 bool record_is_hopeless(const struct trial *t, const struct kernel *kernel)
@@ -53,9 +53,9 @@ void record_outcome(const struct trial *t, const struct candidate *winner)
 static uint64_t loser_key(const struct step *step, const struct candidate *c)
 {
     const uint64_t prime = 0x100000001b3u;
-    uint64_t key = random_hash(step->signature) ^ random_hash("lost the device");
+    uint64_t key = hash_fnv1a(step->signature) ^ hash_fnv1a("lost the device");
     key ^= provider_identity(c->kernel->provider);
-    return ((key * prime) ^ random_hash(c->kernel->name)) * prime ^ random_hash(c->text) ^
+    return ((key * prime) ^ hash_fnv1a(c->kernel->name)) * prime ^ hash_fnv1a(c->text) ^
            (uint64_t)c->variant;
 }
 

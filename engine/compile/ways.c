@@ -2,20 +2,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/numbers/random.h"
 #include "base/numbers/stats.h"
+#include "base/system/hash.h"
 #include "engine/compile/stages.h"
 #include "engine/run/provider.h"
 
 /* Of the network as it was lowered, the device and all that can compute. 0: out of memory. */
 static uint64_t key_of(struct exe *exe, const struct ways *ways)
 {
-    uint64_t key = random_hash(ways->names[0]) ^ providers_identity();
+    uint64_t key = hash_fnv1a(ways->names[0]) ^ providers_identity();
     for (int s = 0; s < exe->step_count; s++) {
         const char *signature = step_signature(exe, &exe->steps[s], &exe->arena);
         if (!signature)
             return 0;
-        key = (key ^ random_hash(signature)) * 0x100000001b3u;
+        key = (key ^ hash_fnv1a(signature)) * 0x100000001b3u;
     }
     return key;
 }

@@ -8,6 +8,7 @@
 
 #include "base/clones.h"
 #include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "base/system/pool.h"
 #include "engine/graph/graph.h"
 
@@ -184,7 +185,7 @@ void value_materialise_tile(const struct value *value, int64_t tile, void *dst)
         return;
     }
     struct source s = {.value = value, .seed = value->fill.seed};
-    s.seed = s.seed ? s.seed : random_hash(value->name);
+    s.seed = s.seed ? s.seed : hash_fnv1a(value->name);
     bool floats = dtype_is_float(dtype) && dtype != DTYPE_F64;
     if (value->fill.kind == FILL_UNIFORM && floats)
         fill_uniform(&s, first, count, dst);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "engine/graph/op.h"
 
 struct graph *graph_new(const char *name)
@@ -50,7 +50,7 @@ static int fail_memory(struct graph *g)
 
 static size_t name_slot(const struct graph *g, const char *name)
 {
-    size_t mask = g->name_cap - 1, at = (size_t)random_hash(name) & mask;
+    size_t mask = g->name_cap - 1, at = (size_t)hash_fnv1a(name) & mask;
     while (g->name_table[at] && strcmp(g->values[g->name_table[at] - 1].name, name) != 0)
         at = (at + 1) & mask;
     return at;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/numbers/random.h"
 #include "base/system/clock.h"
+#include "base/system/hash.h"
 #include "base/text/utc.h"
 #include "harness/campaign/campaign_state.h"
 #include "harness/machine/environment.h"
@@ -272,7 +272,7 @@ enum status campaign_run(const struct plan *plan, const struct campaign_options 
     uuid_make(result->uuid);
     /* Without a given seed any will do; it is short enough to be typed. */
     c.order_seed =
-        plan->order_seed ? plan->order_seed : (int64_t)(random_hash(result->uuid) % SEEDS);
+        plan->order_seed ? plan->order_seed : (int64_t)(hash_fnv1a(result->uuid) % SEEDS);
     c.began_ns = clock_now_ns();
     progress_begin(&c.progress, plan->count, options->quiet);
     enum status status = probe(&c, err);

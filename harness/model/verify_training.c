@@ -8,6 +8,7 @@
 
 #include "base/clean.h"
 #include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "base/system/pool.h"
 #include "engine/compile/compile.h"
 #include "engine/graph/cost.h"
@@ -117,7 +118,7 @@ static enum status disturbed_error(struct step *s, int turn, double *worst, stru
     TRY(reference_inputs(g, s->inputs, s->pool, err));
     for (int k = 0; k < g->input_count; k++)
         disturb(&s->inputs[k], sqrt(1 + verify_depth(g, computes, PRECISION_F32)),
-                random_hash(g->values[g->inputs[k]].name) + (uint64_t)turn);
+                hash_fnv1a(g->values[g->inputs[k]].name) + (uint64_t)turn);
     TRY(reference_run(g, s->inputs, s->other, s->pool, err));
     for (int k = 0; k < g->output_count; k++)
         *worst = fmax(*worst, error_of(s, k, &s->other[k], largest));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "collective/backend.h"
 #include "engine/run/device.h"
 #include "engine/run/provider.h"
@@ -209,7 +209,7 @@ static const char *canonical_text(struct arena *arena, const struct point *p)
 
 void plan_id(const char *canonical, char id[17])
 {
-    snprintf(id, 17, "%016llx", (unsigned long long)random_hash(canonical));
+    snprintf(id, 17, "%016llx", (unsigned long long)hash_fnv1a(canonical));
 }
 
 /* ---- one point ---- */

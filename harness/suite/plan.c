@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "engine/run/device.h"
 #include "harness/suite/expand.h"
 
@@ -197,12 +197,12 @@ static enum status expand_all(struct planner *planner, const char *only)
             if (!only || list_has(only, entry_name(entry)))
                 TRY(expand_entry(planner, &planner->suites[s], entry));
         }
-    uint64_t hash = random_hash("");
+    uint64_t hash = hash_fnv1a("");
     for (int k = 0; k < planner->plan->count; k++) {
         char text[40];
         snprintf(text, sizeof(text), "%016llx %s", (unsigned long long)hash,
                  planner->plan->points[k].id);
-        hash = random_hash(text);
+        hash = hash_fnv1a(text);
     }
     snprintf(planner->plan->hash, sizeof(planner->plan->hash), "%016llx", (unsigned long long)hash);
     return STATUS_OK;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers/random.h"
 #include "base/system/clock.h"
+#include "base/system/hash.h"
 #include "engine/run/provider.h"
 #include "engine/train/checkpoint.h"
 #include "harness/train/judge.h"
@@ -46,7 +46,7 @@ struct trainer {
 static void seed_weight(struct value *value, uint64_t seed)
 {
     if (value->fill.seed == 0)
-        value->fill.seed = random_hash(value->name) + seed * 0x9e3779b97f4a7c15u;
+        value->fill.seed = hash_fnv1a(value->name) + seed * 0x9e3779b97f4a7c15u;
 }
 
 /* Other first weights than those that belong to the values' names. */

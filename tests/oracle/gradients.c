@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "base/text/npy.h"
 #include "engine/compile/compile.h"
 #include "engine/reference/reference.h"
@@ -92,7 +92,7 @@ static void seed_weights(struct graph *g, uint64_t seed)
         struct value *value = &g->values[v];
         bool weight = value->kind == VALUE_PARAM || value->kind == VALUE_STATE;
         if (weight && value->fill.seed == 0)
-            value->fill.seed = random_hash(value->name) + seed * 0x9e3779b97f4a7c15u;
+            value->fill.seed = hash_fnv1a(value->name) + seed * 0x9e3779b97f4a7c15u;
     }
 }
 

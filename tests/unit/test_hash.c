@@ -88,3 +88,10 @@ TEST(files_hash_like_their_contents)
     unlink(path);
     FAILS(STATUS_FAILED, path, hash64_file, path, &hash);
 }
+
+TEST(names_hash_by_fnv1a)
+{
+    assert_true(hash_fnv1a("") == 0xcbf29ce484222325u);
+    assert_true(hash_fnv1a("a") == 0xaf63dc4c8601ec8cu); /* its authors' test vectors */
+    assert_true(hash_fnv1a("foobar") == 0x85944171f73967e8u);
+}

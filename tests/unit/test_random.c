@@ -88,10 +88,3 @@ TEST(normal_is_normal)
     assert_true(m.high > 3.5 && m.high < 7);
     assert_true(isfinite(m.low) && isfinite(m.high));
 }
-
-TEST(names_give_streams)
-{
-    assert_true(random_hash("") == 0xcbf29ce484222325u);
-    assert_true(random_hash("a") == 0xaf63dc4c8601ec8cu); /* FNV-1a test vectors */
-    assert_true(random_hash("foobar") == 0x85944171f73967e8u);
-}

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "base/text/options.h"
 
 #define X(name) extern const struct data_format data_format_##name;
@@ -284,7 +285,7 @@ int64_t data_order(uint64_t seed, int64_t count, int64_t number)
     int half = 1;
     while (half < 31 && (uint64_t)1 << 2 * half < n)
         half++;
-    seed += random_hash("epoch") + epoch * 0x9e3779b97f4a7c15u;
+    seed += hash_fnv1a("epoch") + epoch * 0x9e3779b97f4a7c15u;
     do /* what lies outside goes on until it is inside: that, too, is a permutation */
         x = permute(seed, half, x);
     while (x >= n);
@@ -335,7 +336,7 @@ int64_t data_ids(const struct value *value)
 enum status data_split(struct arena *arena, int64_t records, struct data_split *split,
                        struct error *err)
 {
-    uint64_t stream = random_hash("held out");
+    uint64_t stream = hash_fnv1a("held out");
     *split = (struct data_split){.count = {0}};
     for (int part = 0; part < DATA_PARTS; part++) {
         split->index[part] = arena_array(arena, (size_t)records + 1, sizeof(int64_t));

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "workloads/lib/bert.h"
 #include "workloads/lib/lessons.h"
 #include "workloads/lib/limits.h"
@@ -94,7 +95,7 @@ static int32_t any_word(struct bert_text *t)
 static int32_t word_of(struct bert_text *t, int64_t theme, int64_t sentence, int64_t place)
 {
     uint64_t at = (uint64_t)((theme * 2 + sentence) * t->tokens + place);
-    double share = random_uniform(random_hash("verse"), at);
+    double share = random_uniform(hash_fnv1a("verse"), at);
     bool usual = draw_uniform(t->draw) < 0.95;
     int32_t other = any_word(t);
     return usual ? (int32_t)(BERT_WORDS + (int64_t)(share * (double)(t->vocabulary - BERT_WORDS)))

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/numbers/integers.h"
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "engine/train/train.h"
 
 const char *const thin_choices[] = {"1", "2", "4", "8", "16", NULL};
@@ -152,7 +152,7 @@ static int dropout_along(struct graph *g, int x, const char *name, double ratio,
         return x;
     return graph_node(g, "RandomDropout", name, INPUTS(x, train_steps(g)), axis ? 3 : 2,
                       (const struct attr[]){attr_float("ratio", ratio),
-                                            attr_int("seed", (int64_t)(random_hash(name) >> 1)),
+                                            attr_int("seed", (int64_t)(hash_fnv1a(name) >> 1)),
                                             attr_int("axis", axis)});
 }
 

@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "base/numbers/random.h"
+#include "base/system/hash.h"
 
 struct draw draw_begin(const struct batch *batch, int64_t index)
 {
-    uint64_t stream = random_hash(batch->held_out ? "held out" : "learnt from");
+    uint64_t stream = hash_fnv1a(batch->held_out ? "held out" : "learnt from");
     return (struct draw){.seed = stream + batch->seed * 0x9e3779b97f4a7c15u,
                          .next = (uint64_t)(batch->first + index) << 24};
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "workloads/lib/interest.h"
 #include "workloads/lib/lessons.h"
 #include "workloads/lib/losses.h"
@@ -127,7 +128,7 @@ static const double looks = 0.9, clicks = 0.95;
 
 static bool kind_of(int32_t item)
 {
-    return random_uniform(random_hash("kind"), (uint64_t)item) < 0.5;
+    return random_uniform(hash_fnv1a("kind"), (uint64_t)item) < 0.5;
 }
 
 static int32_t draw_item(struct draw *draw, int64_t items, bool liked)

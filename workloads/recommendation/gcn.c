@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "workloads/data/cora.h"
 #include "workloads/lib/cases.h"
 #include "workloads/lib/citation_subjects.h"
@@ -183,7 +184,7 @@ static void fill(const struct batch *batch)
     int64_t *subject = batch_input(batch, "labels"), papers = labels->shape.dim[0];
     int32_t *known = batch_input(batch, "known");
     for (int64_t p = 0; p < papers; p++) {
-        bool is_given = random_uniform(random_hash("given"), (uint64_t)p) < 0.5;
+        bool is_given = random_uniform(hash_fnv1a("given"), (uint64_t)p) < 0.5;
         known[p] = is_given != batch->held_out;
     }
     if (labels->fill.kind == FILL_INDEX)

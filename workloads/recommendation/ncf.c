@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "workloads/lib/layers.h"
 #include "workloads/lib/lessons.h"
 #include "workloads/lib/losses.h"
@@ -114,7 +115,7 @@ static void fill(const struct batch *batch)
     int32_t *user = batch_input(batch, "user"), *item = batch_input(batch, "item");
     float *seen = batch_input(batch, "seen");
     int64_t users = batch_range(batch, "user"), items = batch_range(batch, "item");
-    uint64_t world = random_hash("ncf"); /* the same whatever the seed of the samples */
+    uint64_t world = hash_fnv1a("ncf"); /* the same whatever the seed of the samples */
     for (int64_t n = 0; n < batch->size; n++) {
         struct draw draw = draw_begin(batch, n);
         for (int tries = 0; tries < 1000; tries++) { /* one pair in eight is held out */

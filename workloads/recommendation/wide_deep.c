@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "workloads/lib/layers.h"
 #include "workloads/lib/lessons.h"
 #include "workloads/lib/losses.h"
@@ -132,7 +133,7 @@ static void fill(const struct batch *batch)
         value[k] = batch_input(batch, numbers[k].name);
     for (int c = 0; c < COLUMNS; c++) {
         id[c] = batch_input(batch, columns[c].name);
-        weights[c] = random_hash(columns[c].name);
+        weights[c] = hash_fnv1a(columns[c].name);
     }
     for (int64_t n = 0; n < batch->size; n++) {
         struct draw draw = draw_begin(batch, n);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "engine/compile/passes/rewrite.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/narrow.h"
@@ -161,7 +161,7 @@ static int narrow_weight(struct narrowing *n, int v, struct error *err)
     struct fill fill = g->values[v].fill;
     bool made = g->values[v].data || shape_count(&g->values[v].shape) == 1;
     void *data = made ? rounded(&g->values[v], n->to) : NULL;
-    fill.seed = fill.seed ? fill.seed : random_hash(g->values[v].name);
+    fill.seed = fill.seed ? fill.seed : hash_fnv1a(g->values[v].name);
     int fresh =
         !made || data ? graph_param(g, g->values[v].name, n->to, g->values[v].shape, fill) : NONE;
     if (fresh == NONE) {

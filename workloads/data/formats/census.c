@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "workloads/data/lines.h"
 
 enum { COLUMNS = 15, NUMBERS = 5, IDS = 7, BUCKETS = 1000, WORDS_MAX = 16 };
@@ -102,7 +102,7 @@ static int age_bucket(float age)
 
 static int32_t hash_of(const char *text)
 {
-    return (int32_t)(random_hash(text) % BUCKETS);
+    return (int32_t)(hash_fnv1a(text) % BUCKETS);
 }
 
 static void hash_words(const struct field *education, const struct field *work, struct person *p)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "workloads/lib/losses.h"
 
 enum { CHANNELS_MAX = 4 };
@@ -30,7 +31,7 @@ struct grating {
 
 static struct grating grating_of(int64_t class)
 {
-    uint64_t seed = random_hash("grating");
+    uint64_t seed = hash_fnv1a("grating");
     double direction = 0.5 * full_turn * fmod(0.6180339887 * (double)class, 1);
     double waves = 2 + 4 * fmod(0.4142135624 * (double)class, 1);
     struct grating g = {.across = waves * cos(direction), .down = waves * sin(direction)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workloads/lib/vision/region_loss.h"
 
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "engine/train/train.h"
 #include "workloads/lib/layers.h"
 #include "workloads/lib/losses.h"
@@ -82,7 +82,7 @@ static struct drawn draw(struct graph *g, const struct region_rule *rule, int64_
     graph_node_many(g, "SampleTargets", name, INPUTS(classes, step),
                     ATTRS(attr_int("count", rule->count), attr_int("positives", rule->positives),
                           attr_float("ratio", rule->ratio),
-                          attr_int("seed", (int64_t)(random_hash(rule->name) >> 1)),
+                          attr_int("seed", (int64_t)(hash_fnv1a(rule->name) >> 1)),
                           attr_int("first", k), attr_int("batch", images)),
                     2, out);
     return (struct drawn){out[0], out[1]};

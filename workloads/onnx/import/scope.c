@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "workloads/onnx/import/import.h"
 
 struct scope scope_inside(const struct scope *parent)
@@ -14,7 +14,7 @@ struct scope scope_inside(const struct scope *parent)
 
 static size_t slot_of(const struct scope *scope, const char *name)
 {
-    size_t mask = scope->cap - 1, at = (size_t)random_hash(name) & mask;
+    size_t mask = scope->cap - 1, at = (size_t)hash_fnv1a(name) & mask;
     while (scope->names[at] && strcmp(scope->names[at], name) != 0)
         at = (at + 1) & mask;
     return at;
