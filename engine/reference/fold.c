@@ -93,18 +93,6 @@ static enum status load_input(struct ref_tensor *tensor, const struct value *val
     return status;
 }
 
-static enum status make_output(struct ref_tensor *tensor, const struct value *value,
-                               struct error *err)
-{
-    *tensor = (struct ref_tensor){
-        .dtype = value->dtype, .shape = value->shape, .count = shape_count(&value->shape)};
-    void *memory = calloc((size_t)tensor->count + 1, 8);
-    if (!memory)
-        return FAIL_NO_MEMORY(err);
-    ref_place(tensor, memory);
-    return STATUS_OK;
-}
-
 static enum status load_tensors(struct fold *f, struct error *err)
 {
     const int inputs = f->node->input_count;
@@ -114,7 +102,7 @@ static enum status load_tensors(struct fold *f, struct error *err)
             continue;
         f->slots[k] = &f->tensors[k];
         if (k >= inputs)
-            TRY(make_output(f->slots[k], value, err));
+            TRY(ref_alloc(f->slots[k], value->dtype, &value->shape, err));
         else if (!f->shape_only)
             TRY(load_input(f->slots[k], value, err));
         else
