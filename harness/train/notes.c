@@ -42,11 +42,8 @@ void train_notes_make(struct train_notes *n, const struct train_job *job, int64_
 /* Of a file that is older than the note: what all trainings had then. */
 static const char *note_of(const struct checkpoint *from, const char *key, const char *usual)
 {
-    const struct safetensors *file = &from->contents;
-    for (int k = 0; k < file->note_count; k++)
-        if (strcmp(file->notes[k].key, key) == 0)
-            return file->notes[k].text;
-    return usual;
+    const char *text = safetensors_note(&from->contents, key);
+    return text ? text : usual;
 }
 
 enum status train_notes_check(const struct train_notes *n, const struct train_job *job,
