@@ -89,7 +89,7 @@ static enum status choose_at_run_time(struct importer *im, struct scope *scope,
         int yes = branches[0].out[k], no = branches[1].out[k];
         TRY(check_alike(im->g, yes, no, "branches", err));
         int value = add_node(im, "Where", INPUTS(condition, yes, no), NO_ATTRS);
-        TRY(graph_status(im->g, err));
+        TRY(graph_failed(im->g, err));
         TRY(put_output(im, scope, node, k, value, err));
     }
     return STATUS_OK;
@@ -176,13 +176,13 @@ static enum status stack(struct importer *im, const struct collected *c, int out
     int axes = graph_const_i64(im->g, 1, &axis);
     for (int k = 0; k < c->iterations; k++)
         parts[k] = add_node(im, "Unsqueeze", INPUTS(parts[k], axes), NO_ATTRS);
-    TRY(graph_status(im->g, err));
+    TRY(graph_failed(im->g, err));
     if (axis < 0) /* Unsqueeze counted it in the result */
         axis += im->g->values[parts[0]].shape.rank;
     *value = c->iterations == 1
                  ? parts[0]
                  : add_node(im, "Concat", c->iterations, parts, ATTRS(attr_int("axis", axis)));
-    return graph_status(im->g, err);
+    return graph_failed(im->g, err);
 }
 
 static enum status check_length(const struct body *body, int64_t trips, struct error *err)
@@ -248,7 +248,7 @@ static enum status goes_on(struct importer *im, struct loop *loop, int condition
                            loop->trips < 0 ? "is no trip count" : "are scan outputs");
     loop->gate = loop->gate == NONE ? condition
                                     : add_node(im, "And", INPUTS(loop->gate, condition), NO_ATTRS);
-    return graph_status(im->g, err);
+    return graph_failed(im->g, err);
 }
 
 /* Variables keep their values when the loop has ended before. */
@@ -261,7 +261,7 @@ static enum status pass_gate(struct importer *im, struct loop *loop, struct erro
             TRY(check_alike(im->g, next, now, "iterations", err));
             body->out[k + 1] = add_node(im, "Where", INPUTS(loop->gate, next, now), NO_ATTRS);
         }
-    return graph_status(im->g, err);
+    return graph_failed(im->g, err);
 }
 
 static enum status loop_run(struct importer *im, struct scope *scope, struct loop *loop,
@@ -276,7 +276,7 @@ static enum status loop_run(struct importer *im, struct scope *scope, struct loo
         struct shape scalar = shape_scalar();
         body->in[0] = graph_const_i64(im->g, -1, &k);
         body->in[1] = graph_const(im->g, NULL, DTYPE_BOOL, scalar, &yes);
-        TRY(graph_status(im->g, err));
+        TRY(graph_failed(im->g, err));
         if (run_body(im, scope, body, err) != STATUS_OK || pass_gate(im, loop, err) != STATUS_OK)
             return error_context(err, "iteration %lld", (long long)k);
         TRY(collect(im, &loop->scans, body->out + 1 + loop->vars, err));
@@ -376,7 +376,7 @@ static enum status scan_step(struct importer *im, struct scan *s, int64_t step, 
         s->body.in[s->states + k] =
             add_node(im, "Gather", INPUTS(value, index), ATTRS(attr_int("axis", axis)));
     }
-    TRY(graph_status(im->g, err));
+    TRY(graph_failed(im->g, err));
     if (run_body(im, s->scope, &s->body, err) != STATUS_OK)
         return error_context(err, "iteration %lld", (long long)step);
     memcpy(s->body.in, s->body.out, s->states * sizeof(int));

@@ -23,7 +23,7 @@ enum status import_tensor(struct importer *im, const char *name, const Onnx__Ten
     if (onnx_tensor_read(im->memory, tensor, &desc, &data, err) != STATUS_OK)
         return error_context(err, "tensor \"%s\"", text_of(name));
     *value = graph_param(im->g, known, desc.dtype, desc.shape, (struct fill){0});
-    TRY(graph_status(im->g, err));
+    TRY(graph_failed(im->g, err));
     im->g->values[*value].data = data;
     if (!weight || !dtype_is_float(desc.dtype))
         im->g->values[*value].kind = VALUE_CONST;
@@ -218,7 +218,7 @@ static enum status add_input(struct importer *im, struct scope *scope,
     int value = constant ? graph_const(im->g, info->name, desc.dtype, desc.shape, binding->data)
                          : graph_input(im->g, info->name, desc.dtype, desc.shape,
                                        (struct fill){.kind = FILL_NONE});
-    TRY(graph_status(im->g, err));
+    TRY(graph_failed(im->g, err));
     return scope_put(im, scope, info->name, value, err);
 }
 
@@ -324,14 +324,14 @@ static enum status import_outputs(struct importer *im, const struct scope *scope
         /* An output needs memory and a name of its own. */
         if (before.kind == VALUE_INPUT || is_output(im->g, value)) {
             value = graph_node(im->g, "Identity", name, INPUTS(value), NO_ATTRS);
-            TRY(graph_status(im->g, err));
+            TRY(graph_failed(im->g, err));
             im->g->values[value].count = before.count;
             im->g->values[value].count_axis = before.count_axis;
         }
         graph_rename(im->g, value, name);
         graph_output(im->g, value);
     }
-    return graph_status(im->g, err);
+    return graph_failed(im->g, err);
 }
 
 /* ---- the model ---- */

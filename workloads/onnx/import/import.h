@@ -132,7 +132,6 @@ const char *text_of(const char *text); /* NULL: "" */
 /* Adds a node of the importer's own. */
 int add_node(struct importer *im, const char *op, int input_count, const int *inputs,
              int attr_count, const struct attr *attrs);
-enum status graph_status(const struct graph *g, struct error *err); /* the builder's error */
 /* A constant integer or bool of one element; UNSUPPORTED when it is not known. */
 enum status known_int(struct importer *im, int value, int64_t *number, struct error *err);
 

@@ -17,15 +17,6 @@ bool is_onnx_domain(const char *domain)
     return !*text_of(domain) || strcmp(domain, "ai.onnx") == 0;
 }
 
-enum status graph_status(const struct graph *g, struct error *err)
-{
-    if (!g->failed)
-        return STATUS_OK;
-    if (err)
-        *err = g->err;
-    return g->err.code;
-}
-
 int add_node(struct importer *im, const char *op, int input_count, const int *inputs,
              int attr_count, const struct attr *attrs)
 {
@@ -194,7 +185,7 @@ static enum status add_draft(struct importer *im, const Onnx__NodeProto *node, s
     enum status status = graph_node_many(g, d->op, value_name(im, node), d->input_count, d->inputs,
                                          d->attr_count, d->attrs, d->output_count, outputs);
     if (status != STATUS_OK) {
-        graph_status(g, err);
+        graph_failed(g, err);
         if (why.code == STATUS_UNSUPPORTED && status == STATUS_UNSUPPORTED)
             return FAIL(err, status,
                         "the contents of an input decide a shape, and %s; give the "

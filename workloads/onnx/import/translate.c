@@ -40,7 +40,7 @@ static enum status align_operand(struct importer *im, struct draft *d, int axis,
         axes[k] = own + k;
     int list = graph_const_i64(im->g, count, axes);
     d->inputs[1] = add_node(im, "Unsqueeze", INPUTS(d->inputs[1], list), NO_ATTRS);
-    return graph_status(im->g, err);
+    return graph_failed(im->g, err);
 }
 
 /* Before 7 broadcasting had to be asked for, with the place of the smaller operand. */
