@@ -102,30 +102,6 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 /* ---- gradient ---- */
 
-/* A vector of channels as x is broadcast with. */
-static int per_channel(struct graph *g, int vector, int x)
-{
-    struct shape shape = gradient_shape(g, x), channels = {.rank = shape.rank > 1 ? shape.rank : 1};
-    for (int k = 0; k < channels.rank; k++)
-        channels.dim[k] = 1;
-    channels.dim[shape.rank > 1] = gradient_shape(g, vector).dim[0];
-    return make_reshaped(g, vector, &channels);
-}
-
-/* Of all elements of a channel. */
-static int channel_mean(struct graph *g, int x, int like)
-{
-    struct shape shape = gradient_shape(g, x);
-    int64_t axes[RANK_MAX];
-    int count = 0;
-    for (int k = 0; k < shape.rank; k++)
-        if (k != 1)
-            axes[count++] = k;
-    int mean = graph_node(g, op_reduce_mean.name, NULL, INPUTS(x, graph_const_i64(g, count, axes)),
-                          NO_ATTRS);
-    return make_reshaped_as(g, mean, like);
-}
-
 static int inverse_deviation(struct graph *g, int variance, double epsilon)
 {
     int deviation = make_unary(g, &op_sqrt, make_plus(g, variance, epsilon));
@@ -148,9 +124,10 @@ static void find_moments(const struct gradient_call *c, bool training, int *mean
         *inverse = inverse_deviation(g, given_variance, epsilon);
         return;
     }
-    *mean = channel_mean(g, x, given_mean);
-    int off = make_sub(g, x, per_channel(g, *mean, x));
-    *inverse = inverse_deviation(g, channel_mean(g, make_mul(g, off, off), given_mean), epsilon);
+    *mean = make_channel_mean(g, x, given_mean);
+    int off = make_sub(g, x, make_per_channel(g, *mean, x));
+    *inverse =
+        inverse_deviation(g, make_channel_mean(g, make_mul(g, off, off), given_mean), epsilon);
 }
 
 static int sum_of(struct graph *g, int a, int b)
@@ -182,12 +159,12 @@ static int by_statistics(const struct gradient_call *c, int mean, int inverse)
     double share = (double)gradient_shape(g, mean).dim[0] / (double)shape_count(&shape);
     int dx = NONE;
     if (by_variance != NONE) {
-        int off = make_sub(g, x, per_channel(g, mean, x));
-        dx = make_mul(g, off, per_channel(g, make_scaled(g, by_variance, 2 * share), x));
+        int off = make_sub(g, x, make_per_channel(g, mean, x));
+        dx = make_mul(g, off, make_per_channel(g, make_scaled(g, by_variance, 2 * share), x));
     }
     if (by_mean == NONE)
         return dx;
-    by_mean = per_channel(g, make_scaled(g, by_mean, share), x);
+    by_mean = make_per_channel(g, make_scaled(g, by_mean, share), x);
     return dx == NONE ? make_expanded(g, by_mean, &shape) : make_add(g, dx, by_mean);
 }
 

@@ -8,27 +8,9 @@
 /* Of a channel over all ranks, whose batches are equally large. x: what it is the mean of. */
 static int mean_of_ranks(struct graph *g, int x, int ranks, int like)
 {
-    struct shape shape = gradient_shape(g, x);
-    int64_t axes[RANK_MAX];
-    int count = 0;
-    for (int k = 0; k < shape.rank; k++)
-        if (k != 1)
-            axes[count++] = k;
-    int own = graph_node(g, op_reduce_mean.name, NULL, INPUTS(x, graph_const_i64(g, count, axes)),
-                         NO_ATTRS);
-    own = make_reshaped_as(g, own, like);
+    int own = make_channel_mean(g, x, like);
     int sum = graph_node(g, op_all_reduce.name, NULL, INPUTS(own), ATTRS(attr_int("ranks", ranks)));
     return make_share(g, sum, ranks);
-}
-
-/* A vector of channels as x is broadcast with. */
-static int per_channel(struct graph *g, int vector, int x)
-{
-    struct shape shape = gradient_shape(g, x), channels = {.rank = shape.rank};
-    for (int k = 0; k < channels.rank; k++)
-        channels.dim[k] = 1;
-    channels.dim[1] = gradient_shape(g, vector).dim[0];
-    return make_reshaped(g, vector, &channels);
 }
 
 /* momentum old + (1 - momentum) new takes the place of what the node made of it. */
@@ -53,7 +35,7 @@ static enum status synchronise(struct graph *g, int n, int ranks, struct error *
                            node.name);
     g->phase = node.phase;
     int mean = mean_of_ranks(g, x, ranks, in[3]);
-    int off = make_sub(g, x, per_channel(g, mean, x));
+    int off = make_sub(g, x, make_per_channel(g, mean, x));
     int variance = mean_of_ranks(g, make_mul(g, off, off), ranks, in[4]);
     int y =
         graph_node(g, op_batch_normalization.name, NULL, INPUTS(x, in[1], in[2], mean, variance),

@@ -238,6 +238,28 @@ int make_reshaped_as(struct graph *g, int x, int like)
     return make_reshaped(g, x, &shape);
 }
 
+int make_per_channel(struct graph *g, int vector, int x)
+{
+    struct shape shape = gradient_shape(g, x), channels = {.rank = shape.rank > 1 ? shape.rank : 1};
+    for (int k = 0; k < channels.rank; k++)
+        channels.dim[k] = 1;
+    channels.dim[shape.rank > 1] = gradient_shape(g, vector).dim[0];
+    return make_reshaped(g, vector, &channels);
+}
+
+int make_channel_mean(struct graph *g, int x, int like)
+{
+    struct shape shape = gradient_shape(g, x);
+    int64_t axes[RANK_MAX];
+    int count = 0;
+    for (int k = 0; k < shape.rank; k++)
+        if (k != 1)
+            axes[count++] = k;
+    int mean = graph_node(g, op_reduce_mean.name, NULL, INPUTS(x, graph_const_i64(g, count, axes)),
+                          NO_ATTRS);
+    return make_reshaped_as(g, mean, like);
+}
+
 /* What is left of a shape that is summed over axes, and of how many elements each sum is. */
 static struct shape summed(const struct shape *from, int count, const int64_t *axes, bool keep,
                            int64_t *each)

@@ -78,6 +78,10 @@ int make_permuted(struct graph *g, int x, int rank, const int64_t *perm);
 int make_reshaped(struct graph *g, int x, const struct shape *shape);
 /* As like is. */
 int make_reshaped_as(struct graph *g, int x, int like);
+/* A vector of channels as x is broadcast with. */
+int make_per_channel(struct graph *g, int vector, int x);
+/* The mean of each channel's elements, as like is. */
+int make_channel_mean(struct graph *g, int x, int like);
 /* Sums over axes; keep: they stay, with one element. count 0: nothing is summed. */
 int make_sum(struct graph *g, int x, int count, const int64_t *axes, bool keep);
 /* The sum, kept, over the axis of Softmax and its like, which may be several. */
