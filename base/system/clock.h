@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-uint64_t clock_now_ns(void);        /* monotonic wall clock */
-uint64_t clock_thread_cpu_ns(void); /* CPU time of the calling thread */
+uint64_t clock_now_ns(void); /* monotonic wall clock */
 
 #endif

@@ -6,7 +6,8 @@
 #include "base/text/json.h"
 #include "base/text/table.h"
 
-double scaling_efficiency(const struct scaling *s, int index)
+/* The rate per rank against that of the fewest ranks: 1 is ideal. */
+static double efficiency(const struct scaling *s, int index)
 {
     const struct scale_result *base = &s->points[0], *r = &s->points[index];
     for (int k = 1; k < s->count; k++)
@@ -44,7 +45,7 @@ static void print_row(struct table *table, const struct scaling *s, int index)
     table_cell(table, "%lld", (long long)r->batch);
     table_cell(table, "%.3f", r->step_s * 1e3);
     table_cell(table, "%.4g", r->samples_per_s);
-    table_cell(table, "%.1f %%", 100 * scaling_efficiency(s, index));
+    table_cell(table, "%.1f %%", 100 * efficiency(s, index));
     if (r->ranks == 1) {
         for (int k = 0; k < 5; k++)
             table_cell(table, "-");
@@ -122,7 +123,7 @@ static void print_point(struct json *json, const struct scaling *s, int index)
     json_int(json, "warm_up", r->warm_up);
     json_number(json, "step_s", r->step_s);
     json_number(json, "samples_per_s", r->samples_per_s);
-    json_number(json, "efficiency", scaling_efficiency(s, index));
+    json_number(json, "efficiency", efficiency(s, index));
     json_number(json, "communication_s", sums.communication_s);
     json_number(json, "exposed_s", sums.exposed_s);
     json_number(json, "computing_s", sums.computing_s);

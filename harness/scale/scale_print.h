@@ -40,9 +40,6 @@ struct scale_sums {
 };
 struct scale_sums scale_sums_of(const struct scale_result *result);
 
-/* The rate per rank against that of the fewest ranks: 1 is ideal. */
-double scaling_efficiency(const struct scaling *s, int index);
-
 void scaling_print_table(const struct scaling *s);
 void scaling_print_json(const struct scaling *s);
 
