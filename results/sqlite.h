@@ -93,7 +93,7 @@ char *sql_read_only_uri(const char *path, bool immutable);
 /* Applies those of `files` (results/schema/NNN_*.sql in order; a path of NULL ends them) whose
  * number is above the database's, in one transaction. A fresh database is at 0. */
 enum status migrate(struct store *store, const struct embedded *files, struct error *err);
-/* INVALID unless the database is ours or empty, and not newer than `files`. */
+/* FAILED unless the database is ours or empty, and not newer than `files`. */
 enum status migrate_check(struct store *store, const struct embedded *files, bool *current,
                           struct error *err);
 /* The files of the program itself; free() when done. */

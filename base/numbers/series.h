@@ -27,7 +27,7 @@ struct change_rules {
 
 /* E-divisive means (Matteson and James, JASA 109, 2014): the split with the largest energy
  * distance, tested with 199 permutations, then both parts again. Changes come in order of index.
- * scratch: 2 * count. Time is O(permutations count^2): meant for histories, not for raw samples. */
+ * scratch: count. Time is O(permutations count^2): meant for histories, not for raw samples. */
 int series_changes(const double *values, int count, const struct change_rules *rules,
                    double *scratch, struct change_point *changes, int change_max);
 

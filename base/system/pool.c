@@ -29,7 +29,7 @@ struct worker {
 };
 
 struct pool {
-    _Alignas(CACHE_LINE) _Atomic uint32_t epoch; /* odd bit unused: counts regions */
+    _Alignas(CACHE_LINE) _Atomic uint32_t epoch; /* counts regions */
     _Alignas(CACHE_LINE) _Atomic int64_t next;   /* tile to hand out */
     _Alignas(CACHE_LINE) _Atomic int done;       /* workers finished with this region */
     _Alignas(CACHE_LINE) _Atomic int sleeping;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One table per command gives parsing, usage text and (later) the man page and shell completion.
+ * One table per command gives parsing, usage text, the man page and shell completion.
  * "--name VALUE", "--name=VALUE", "-n VALUE"; "--" ends options. Words that are no options stay.
  */
 #ifndef BASE_TEXT_OPTIONS_H

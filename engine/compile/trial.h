@@ -91,7 +91,7 @@ void record_refuse_losers(struct tune_cache *cache, const struct step *step);
 /* trial_device.c: the device's tensors */
 enum status trial_device_open(struct trial *t, struct error *err);
 void trial_device_close(struct trial *t);
-/* Makes the state and the workspace; trial_there_release what was made, also after a failure. */
+/* Makes the state and the workspace; trial_device_release frees them, also after a failure. */
 enum status trial_device_prepare(struct trial *t, struct contestant *c, struct error *err);
 void trial_device_release(struct trial *t, struct contestant *c);
 /* Launches once and brings the outputs to t->out; unless `whole`, of large ones a sample only. */

@@ -97,7 +97,7 @@ struct kernel_state; /* each kernel defines its own */
 
 struct kernel {
     const char *name;
-    const char *provider;   /* "native", "onednn", "openblas", "reference" */
+    const char *provider;   /* "native", "reference", or the plug-in that brings it: "onednn" */
     const char *device;     /* NULL: "cpu" */
     const char *const *ops; /* operators it computes, NULL-terminated; NULL: all */
     bool elementwise;       /* instead of ops: those whose value is an expression (op.h) */

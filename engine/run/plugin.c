@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds, opens and checks plug-ins. What was found is kept for the life of the process in one
- * table, because kernels are listed by functions without a handle (engine/graph/kernel.h). */
+ * table, because kernels are listed by functions without a handle (engine/run/kernels.h). */
 #include "engine/run/plugin.h"
 
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interface between ridge and a plug-in: a shared object that brings kernels and
- * devices (and, later, communicators) which need a library or an accelerator of their own.
+ * The interface between ridge and a plug-in: a shared object that brings kernels and devices which
+ * need a library or an accelerator of their own. Backends between ranks have another interface,
+ * collective/plugin.h.
  *
  * A plug-in is one file, <name>.so, that exports one function, ridge_plugin. Life cycle:
  *   1. ridge opens the file with RTLD_NOW | RTLD_LOCAL. A library it needs and cannot have makes it

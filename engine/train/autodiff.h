@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The room engine/train/ makes a graph that learns of one that computes a loss: autodiff adds the
- * gradients, training.h the optimiser's updates and the states.
+ * gradients, train.h the optimiser's updates and the states.
  *
  * Reverse differentiation: nodes are visited from the loss upwards, each operator's rule
  * (struct op, .gradient) adds nodes for its inputs' gradients, and the gradients of a value that

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the phases of a training step come to: forward, backward, update. */
+ * What the phases of a training step come to: forward, backward, communication, update.
+ */
 #ifndef HARNESS_CAMPAIGN_PHASE_SPLIT_H
 #define HARNESS_CAMPAIGN_PHASE_SPLIT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For harness/point_*.c alone: one visit of a point at work. */
+ * For harness/campaign/point_*.c alone: one visit of a point at work. */
 #ifndef HARNESS_CAMPAIGN_POINT_WORK_H
 #define HARNESS_CAMPAIGN_POINT_WORK_H
 

@@ -11,8 +11,8 @@
  * (context switches, page faults, steal) is read outside of the timed interval.
  *
  *   single_stream  each sample is one execution after the other
- *   offline        each sample is a block of executions without a look between them, at least
- *                  OFFLINE_BLOCK_S long; its time is that of one execution
+ *   offline        each sample is a block of executions without a look between them, about
+ *                  a tenth of a second long; its time is that of one execution
  *   server         queries arrive at random (Poisson) and wait for the one before; the highest
  *                  rate is sought at which the wanted quantile of latency stays in its bound.
  *                  The samples kept are those of that rate.

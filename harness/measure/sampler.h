@@ -14,7 +14,7 @@ struct sampler {
     const struct subject *subject;
     const struct measure_options *options;
     struct measurement *out;
-    double *times_s, *scratch; /* samples_max each */
+    double *times_s, *scratch; /* of the timed samples; room for all samples */
     struct surroundings last;  /* latest known value of each counter */
     uint64_t began_ns;         /* of the time phase */
     uint64_t end_ns;           /* of the latest sample: the clock is read once for all */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * When to stop sampling. The rule: not before samples_min samples and seconds_min of accumulated
- * sample time; then as soon as the half-width of the median's 95 % interval is below `interval`
- * of the median, or when that no longer gets better; never beyond samples_max samples or
- * seconds_max of wall time (but six samples are taken at least, the fewest with an interval).
+ * sample time; then as soon as the half-width of the median's 95 % interval is at most `interval`
+ * of the median; never beyond samples_max samples or seconds_max of wall time (but six samples are
+ * taken at least, the fewest with an interval, or samples_floor where that is given).
  */
 #ifndef HARNESS_MEASURE_STOPPING_H
 #define HARNESS_MEASURE_STOPPING_H

@@ -14,7 +14,8 @@
  *
  * Variant v of a kernel is the v-th implementation that oneDNN offers for the op descriptor,
  * without those it calls "ref": they exist to be complete and are up to 300 times slower, and
- * oneDNN falls back to them without a word.
+ * oneDNN falls back to them without a word. Nor those called "gemm:jit", which move the stack
+ * pointer and compute some elements wrongly (plan.c).
  */
 #ifndef ENGINE_KERNELS_ONEDNN_LIB_ADAPTER_H
 #define ENGINE_KERNELS_ONEDNN_LIB_ADAPTER_H
