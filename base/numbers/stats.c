@@ -34,17 +34,17 @@ double stats_median(const double *sorted, int count)
     return stats_quantile(sorted, count, 0.5);
 }
 
-int stats_median_interval(const double *sorted, int count, double *low, double *high)
+bool stats_median_interval(const double *sorted, int count, double *low, double *high)
 {
     if (count < 6)
-        return 0;
+        return false;
     /* Normal approximation of Binomial(n, 1/2): ranks n/2 -+ 1.96 sqrt(n)/2. */
     double half = 0.98 * sqrt((double)count);
     int first = (int)floor(count / 2.0 - half);
     int last = (int)ceil(count / 2.0 + half);
     *low = sorted[first < 0 ? 0 : first];
     *high = sorted[last > count - 1 ? count - 1 : last];
-    return 1;
+    return true;
 }
 
 double stats_mean(const double *samples, int count)

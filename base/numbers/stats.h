@@ -5,13 +5,15 @@
 #ifndef BASE_NUMBERS_STATS_H
 #define BASE_NUMBERS_STATS_H
 
+#include <stdbool.h>
+
 /* Sorts ascending, in place. */
 void stats_sort(double *samples, int count);
 /* Quantile q in [0,1] of sorted samples, linear between neighbours; 0 samples give NAN. */
 double stats_quantile(const double *sorted, int count, double q);
 double stats_median(const double *sorted, int count);
 /* 95 % confidence interval of the median by order statistics; returns false under 6 samples. */
-int stats_median_interval(const double *sorted, int count, double *low, double *high);
+bool stats_median_interval(const double *sorted, int count, double *low, double *high);
 
 /* Arithmetic mean, NAN without samples; standard deviation with n - 1, NAN under 2 samples. */
 double stats_mean(const double *samples, int count);

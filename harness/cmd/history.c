@@ -57,7 +57,7 @@ static bool is_good(const struct grid *g, int64_t row)
 static enum status find_changes(struct history *h, struct error *err)
 {
     size_t rows = (size_t)h->runs.row_count;
-    double *values = arena_array(&h->arena, rows + 1, 3 * sizeof(*values));
+    double *values = arena_array(&h->arena, rows + 1, 2 * sizeof(*values));
     h->row = arena_array(&h->arena, rows + 1, sizeof(*h->row));
     if (!values || !h->row)
         return FAIL_NO_MEMORY(err);
