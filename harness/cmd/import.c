@@ -26,7 +26,7 @@ static const struct option options[] = {
     {"batch", 'b', OPTION_COUNT, offsetof(struct import_options, batch), "N",
      "symbolic first dimensions (default 1)"},
     {"dim", 'd', OPTION_LIST, offsetof(struct import_options, dims), "NAME=N",
-     "another symbolic dimension; may be given several times"},
+     "another symbolic dimension"},
     {"output", 'o', OPTION_TEXT, offsetof(struct import_options, output), "FILE",
      "write the model as it was understood"},
     {"json", 0, OPTION_FLAG, offsetof(struct import_options, json), NULL, "machine-readable"},

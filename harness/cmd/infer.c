@@ -28,9 +28,9 @@ struct infer_options {
 
 static const struct option options[] = {
     {"input", 'i', OPTION_LIST, offsetof(struct infer_options, inputs), "NAME=FILE",
-     "contents of an input, .npy or .pb; may be repeated"},
+     "contents of an input, .npy or .pb"},
     {"dim", 0, OPTION_LIST, offsetof(struct infer_options, dims), "NAME=N",
-     "size of a dimension that a file leaves open; may be repeated"},
+     "size of a dimension that a file leaves open"},
     {"output-dir", 'o', OPTION_TEXT, offsetof(struct infer_options, output_dir), "FOLDER",
      "writes each output there as NAME.npy"},
     {"part", 0, OPTION_TEXT, offsetof(struct infer_options, part), "NAME", DECISIONS_PART_HELP},
