@@ -55,7 +55,7 @@ struct header {
     size_t length;
     const char *name;
     const unsigned char *data; /* after the header */
-    size_t data_bytes, used;   /* used: by the tensors so far */
+    size_t data_bytes;
     struct safetensors *out;
     char word[NAME_MAX_BYTES];
 };
@@ -180,7 +180,6 @@ static enum status place(struct header *h, struct safetensor *t, const int64_t *
                      bytes, (long long)(offset[1] - offset[0]));
     t->data = h->data + offset[0];
     t->bytes = bytes;
-    h->used += bytes;
     return STATUS_OK;
 }
 
@@ -231,6 +230,43 @@ static enum status take_entry(struct header *h, struct error *err)
     return STATUS_OK;
 }
 
+static int by_place(const void *a, const void *b)
+{
+    const struct safetensor *x = *(const struct safetensor *const *)a,
+                            *y = *(const struct safetensor *const *)b;
+    const char *at = x->data, *other = y->data;
+    return at != other ? (at > other) - (at < other)
+                       : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* The header may name tensors in any order; none may share bytes with another. */
+static enum status check_places(struct header *h, struct error *err)
+{
+    struct safetensors *out = h->out;
+    const struct safetensor **order =
+        arena_array(&out->arena, (size_t)out->count + 1, sizeof(*order));
+    size_t end = 0;
+    if (!order)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < out->count; k++)
+        order[k] = &out->tensors[k];
+    qsort(order, (size_t)out->count, sizeof(*order), by_place);
+    for (int k = 0; k < out->count; end += order[k++]->bytes) {
+        size_t at = (size_t)((const unsigned char *)order[k]->data - h->data);
+        if (at != end)
+            return wrong(h, err,
+                         "\"%s\" begins at byte %zu of the contents, not where the tensor "
+                         "before it ends, at %zu",
+                         order[k]->name, at, end);
+    }
+    if (end != h->data_bytes)
+        return wrong(h, err,
+                     "the tensors take %zu bytes, and %zu follow the header: the file is "
+                     "damaged or cut off",
+                     end, h->data_bytes);
+    return STATUS_OK;
+}
+
 static enum status take_header(struct header *h, struct error *err)
 {
     TRY(expect(h, '{', err));
@@ -243,12 +279,7 @@ static enum status take_header(struct header *h, struct error *err)
     h->at += strspn(h->at, " \t\r\n");
     if ((size_t)(h->at - h->text) != h->length)
         return wrong(h, err, "the header goes on after its end");
-    if (h->used != h->data_bytes)
-        return wrong(h, err,
-                     "the tensors take %zu bytes, and %zu follow the header: the file is "
-                     "damaged or cut off",
-                     h->used, h->data_bytes);
-    return STATUS_OK;
+    return check_places(h, err);
 }
 
 enum status safetensors_parse(const void *bytes, size_t size, const char *name,
@@ -293,6 +324,27 @@ static void write_tensor(struct json *json, const struct safetensor *t, size_t a
     json_close(json);
 }
 
+/* What reading would refuse is not written. */
+static enum status check_text(const char *text, struct error *err)
+{
+    size_t length = strlen(text);
+    return length < NAME_MAX_BYTES
+               ? STATUS_OK
+               : FAIL(err, STATUS_FAILED,
+                      "a text of %zu bytes is too long for a header: \"%.40s...\"", length, text);
+}
+
+static enum status check_texts(const struct safetensors *contents, struct error *err)
+{
+    for (int k = 0; k < contents->note_count; k++) {
+        TRY(check_text(contents->notes[k].key, err));
+        TRY(check_text(contents->notes[k].text, err));
+    }
+    for (int k = 0; k < contents->count; k++)
+        TRY(check_text(contents->tensors[k].name, err));
+    return STATUS_OK;
+}
+
 static void write_header(FILE *stream, const struct safetensors *contents)
 {
     struct json json;
@@ -317,6 +369,7 @@ enum status safetensors_write(FILE *stream, const struct safetensors *contents, 
 {
     char *text = NULL;
     size_t length = 0;
+    TRY(check_texts(contents, err));
     FILE *header = open_memstream(&text, &length);
     if (!header)
         return FAIL_NO_MEMORY(err);

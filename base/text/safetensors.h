@@ -4,7 +4,7 @@
  * other programs read. Eight bytes say how long the header is, little-endian; the header is JSON,
  * {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"KEY":
  * "TEXT"}}; after it come the contents, row-major and little-endian, without gaps. Tensors keep the
- * order of the file. Checked by tests/unit/test_safetensors.c and tests/fuzz/fuzz_safetensors.c.
+ * order of the file. Checked by tests/unit/test_safetensors.c and tests/fuzz/fuzz_checkpoint.c.
  */
 #ifndef BASE_TEXT_SAFETENSORS_H
 #define BASE_TEXT_SAFETENSORS_H
@@ -48,7 +48,8 @@ void safetensors_release(struct safetensors *contents);
 const struct safetensor *safetensors_find(const struct safetensors *contents, const char *name);
 const char *safetensors_note(const struct safetensors *contents, const char *key);
 
-/* Writes tensors and notes; whether the stream bore it, its owner asks. */
+/* Writes tensors and notes, none of whose names and texts has 4096 bytes or more; whether the
+ * stream bore it, its owner asks. */
 enum status safetensors_write(FILE *stream, const struct safetensors *contents, struct error *err);
 
 #endif

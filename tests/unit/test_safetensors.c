@@ -96,6 +96,9 @@ TEST(a_broken_header_is_named_with_its_place)
 {
 #define TENSOR(type, shape, offsets)                                                               \
     "{\"w\": {\"dtype\": \"" type "\", \"shape\": " shape ", \"data_offsets\": " offsets "}}"
+#define TWO(first, second)                                                                         \
+    "{\"a\": {\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": " first "}, "                  \
+    "\"b\": {\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": " second "}}"
     static const struct {
         const char *header, *message;
         size_t data;
@@ -109,6 +112,10 @@ TEST(a_broken_header_is_named_with_its_place)
         {TENSOR("F32", "[2]", "[0, 8]"), "damaged or cut off", 4},
         {TENSOR("F32", "[1]", "[0, 4]"), "take 4 bytes, and 8 follow", 8},
         {TENSOR("F32", "[1]", "[8, 4]"), "damaged or cut off", 8},
+        {TENSOR("F32", "[1]", "[4, 8]"), "\"w\" begins at byte 4 of the contents", 8},
+        {TWO("[0, 4]", "[0, 4]"), "\"b\" begins at byte 0 of the contents", 8},
+        {TWO("[0, 4]", "[2, 6]"), "\"b\" begins at byte 2 of the contents", 8},
+        {TWO("[8, 12]", "[0, 4]"), "\"a\" begins at byte 8 of the contents", 8 + 4},
         {TENSOR("F32", "[-1]", "[0, 4]"), "no whole number", 4},
         {TENSOR("F32", "[01]", "[0, 4]"), "no whole number", 4},
         {TENSOR("F32", "[1,1,1,1,1,1,1,1,1]", "[0, 4]"), "more than 8 numbers", 4},
@@ -129,4 +136,61 @@ TEST(a_broken_header_is_named_with_its_place)
         safetensors_release(&read);
         free(file);
     }
+}
+
+TEST(tensors_may_be_named_in_any_order)
+{
+    static const char header[] =
+        "{\"late\": {\"dtype\": \"U8\", \"shape\": [2], \"data_offsets\": [3, 5]}, "
+        "\"none\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": [3, 3]}, "
+        "\"early\": {\"dtype\": \"U8\", \"shape\": [3], \"data_offsets\": [0, 3]}}";
+    struct safetensors read;
+    size_t size;
+    unsigned char *file = file_of(header, 5, &size);
+    MUST(safetensors_parse, file, size, "test", &read);
+    assert_int_equal(read.count, 3);
+    assert_string_equal(read.tensors[0].name, "late");
+    assert_ptr_equal(read.tensors[0].data, file + size - 2);
+    safetensors_release(&read);
+    free(file);
+}
+
+static enum status write_note(const char *key, const char *text, struct safetensors *read,
+                              struct error *err)
+{
+    struct safetensors_note note = {key, text};
+    struct safetensors contents = {.notes = &note, .note_count = 1};
+    char *bytes = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&bytes, &size);
+    assert_non_null(stream);
+    enum status status = safetensors_write(stream, &contents, err);
+    assert_int_equal(fclose(stream), 0);
+    assert_true((status == STATUS_OK) == (size > 0));
+    if (status == STATUS_OK)
+        status = safetensors_parse(bytes, size, "test", read, err);
+    free(bytes);
+    return status;
+}
+
+TEST(what_could_not_be_read_is_not_written)
+{
+    enum { LIMIT = 4096 };
+    char text[LIMIT + 1];
+    struct safetensors read = {0};
+    memset(text, 'x', LIMIT);
+    text[LIMIT] = '\0';
+    FAILS(STATUS_FAILED, "a text of 4096 bytes", write_note, "key", text, &read);
+    FAILS(STATUS_FAILED, "a text of 4096 bytes", write_note, text, "text", &read);
+    text[LIMIT - 1] = '\0';
+    MUST(write_note, "key", text, &read);
+    assert_string_equal(safetensors_note(&read, "key"), text);
+    safetensors_release(&read);
+
+    struct safetensor tensor = {.name = text, .type = "F32", .rank = 1};
+    struct safetensors contents = {.tensors = &tensor, .count = 1};
+    size_t size;
+    free(written(&contents, &size));
+    text[LIMIT - 1] = 'x';
+    FAILS(STATUS_FAILED, "too long", safetensors_write, stdout, &contents);
 }
