@@ -30,7 +30,9 @@ static const double thread_scratch = 2e6;  /* of each: their blocks fit a second
 static const double scratch_max = 128e6;   /* kernels work in blocks that fit the caches */
 /* Of gradients by weights, as conv_weight_gradient_winograd.c cuts them. */
 static const double gradient_parts = 8, gradient_part_tiles = 48;
-static const double gradient_trials = 5;       /* take turns: six, two of which keep less */
+/* Six take turns, two of which keep less, with other kernels beside them: on a busy machine none of
+ * them is out of the race early. */
+static const double gradient_trials = 7;
 static const double gradient_block = 16 << 20; /* transformed images, of all threads together */
 
 struct walk {

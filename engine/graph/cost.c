@@ -9,7 +9,7 @@ enum { SLOTS = 64 }; /* inputs and outputs whose descriptions fit on the stack *
 
 double value_bytes(const struct value *value)
 {
-    return (double)shape_count(&value->shape) * (double)dtype_size(value->dtype);
+    return (double)value_size(value);
 }
 
 /* Picks elements of input k by position: reads what it writes, not the whole. */
