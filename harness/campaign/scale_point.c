@@ -44,6 +44,7 @@ static enum status keep_result(const struct point_job *job, const struct scale_o
                                 .tables = "whole",
                                 .moments = "whole",
                                 .quick_tune = model.quick_tune,
+                                .code = p->code,
                                 .recompute = model.recompute,
                                 .segments = model.segments,
                                 .points = result,

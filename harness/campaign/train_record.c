@@ -102,6 +102,19 @@ static void make_rows(struct rows *rows, const struct train_facts *f)
             "time of the steps x price per hour");
 }
 
+/* Which code was trained with, where it is not the usual one. */
+static enum status name_code(const struct model_options *m, struct arena *arena,
+                             struct point_record *point, struct error *err)
+{
+    struct code_choice choice;
+    TRY(model_code_choice(m, &choice, err));
+    const char *code = code_choice_canonical(arena, &choice, point->device);
+    if (point->canonical && code)
+        point->canonical = arena_printf(arena, "%s%s%s", point->canonical,
+                                        m->quick_tune && !m->no_tune ? " tuning=quick" : "", code);
+    return point->canonical && code ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
 static enum status make_point(const struct train_facts *f, struct arena *arena,
                               struct point_record *point, struct error *err)
 {
@@ -136,8 +149,7 @@ static enum status make_point(const struct train_facts *f, struct arena *arena,
                                ? arena_printf(arena, "%s recompute=%lld", point->canonical,
                                               (long long)job->model.segments)
                                : arena_printf(arena, "%s recompute=auto", point->canonical);
-    if (!point->canonical)
-        return FAIL_NO_MEMORY(err);
+    TRY(name_code(&job->model, arena, point, err));
     plan_id(point->canonical, id);
     point->key = arena_strdup(arena, id);
     return point->key ? STATUS_OK : FAIL_NO_MEMORY(err);

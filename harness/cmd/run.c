@@ -347,15 +347,10 @@ static int run_main(int word_count, char **words, const void *values)
         return EXIT_USAGE;
     }
     o.plan.tuning = o.model.quick_tune ? "quick" : NULL;
-    if (plan_from_words(words, word_count, &o.plan, &plan, &err) != STATUS_OK)
-        return command_fail(&err);
     /* Where an option makes every point impossible, the command line is wrong, not the points. */
-    struct exe_options unused;
-    char path[512];
-    if (model_exe_options(&o.model, &unused, path, sizeof(path), &err) != STATUS_OK) {
-        plan_release(&plan);
+    if (model_code_choice(&o.model, &o.plan.code, &err) != STATUS_OK ||
+        plan_from_words(words, word_count, &o.plan, &plan, &err) != STATUS_OK)
         return command_fail(&err);
-    }
     if (plan.budget_s > 0) {
         plan_estimate_from(&plan, plan.db);
         plan_admit(&plan);
@@ -384,6 +379,8 @@ REGISTER(command, run) = {
         "all of it in the database. Without an argument: ./suite.toml, or the suite quick.\n\n"
         "Times are medians of whole executions with the half-width of their 95 % interval; `of\n"
         "peak` is the share of the FP32 FMA peak measured around the same samples.\n\n"
+        "What is measured with --isa, --max-error, --no-winograd, --no-tune, --quick-tune or\n"
+        "--no-fuse is no history of what is measured without: these make points of their own.\n\n"
         "--against PROGRAM measures two programs in turns, point by point and sample by sample,\n"
         "in fresh processes each round, stores both as runs and says which points became slower.\n"
         "PROGRAM is a file, a command, or `baseline:NAME` where `ridge compare --set-baseline\n"

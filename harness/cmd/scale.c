@@ -280,11 +280,16 @@ static void print_all(const struct scale_options_given *o, const struct scaling 
         scaling_print_table(s);
 }
 
-static enum status keep(const struct scaling *s, const char *db, struct error *err)
+/* model: how steps were compiled; NULL: none was. */
+static enum status keep(const struct scaling *s, const struct model_options *model, const char *db,
+                        struct error *err)
 {
     struct arena arena = {.head = NULL};
+    struct scaling named = *s;
+    if (model)
+        TRY(model_code_choice(model, &named.code, err));
     char *typed = command_typed(&arena);
-    enum status status = typed ? scaling_store(s, db, typed, err) : FAIL_NO_MEMORY(err);
+    enum status status = typed ? scaling_store(&named, db, typed, err) : FAIL_NO_MEMORY(err);
     arena_release(&arena);
     return status;
 }
@@ -380,7 +385,7 @@ static enum status simulate_all(const char *spec, const struct scale_options_giv
     if (status == STATUS_OK)
         print_all(o, &all, 0);
     if (status == STATUS_OK && o->db)
-        status = keep(&all, o->db, err);
+        status = keep(&all, NULL, o->db, err);
     for (int k = 0; k < all.count; k++)
         scale_result_release(&points[k]);
     lone_step_release(&step);
@@ -442,7 +447,7 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
     if (speaks)
         print_all(o, &all, usual.shares);
     if (speaks && o->db && !o->points)
-        status = keep(&all, o->db, err);
+        status = keep(&all, &usual.job.model, o->db, err);
     for (int k = 0; k < count; k++)
         scale_result_release(&points[k]);
     return status;

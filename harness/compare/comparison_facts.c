@@ -9,7 +9,7 @@
 #include "base/numbers/stats.h"
 #include "harness/compare/comparison.h"
 
-enum { CEILINGS_MAX = 256, GREW_MAX = 3 };
+enum { CEILINGS_MAX = 256, GREW_MAX = 3, WORDS_SHOWN = 160 };
 #define CEILING_MOVED 0.02 /* smaller moves are the noise of measuring a ceiling */
 
 enum status comparison_note(struct comparison_set *set, const char *what, const char *base,
@@ -158,34 +158,71 @@ static enum status note_left_out(struct comparison_set *set, struct error *err)
 
 /* ---- points that are almost the same ---- */
 
-/* "threads=2", "threads=4": the only word in which two canonical texts differ; false where more
- * differs, or where the workloads do. */
-static bool one_word_apart(const char *a, const char *b, char word[2][64])
+/* Part of a canonical text: words with blanks between them. */
+struct words {
+    const char *at, *end;
+};
+
+static size_t first_length(const struct words *w)
 {
-    int differing = 0;
-    while (*a || *b) {
-        size_t la = strcspn(a, " "), lb = strcspn(b, " ");
-        if (la != lb || memcmp(a, b, la) != 0) {
-            differing++;
-            snprintf(word[0], 64, "%.*s", (int)la, a);
-            snprintf(word[1], 64, "%.*s", (int)lb, b);
-        }
-        a += la + (a[la] == ' ');
-        b += lb + (b[lb] == ' ');
+    const char *blank = memchr(w->at, ' ', (size_t)(w->end - w->at));
+    return (size_t)((blank ? blank : w->end) - w->at);
+}
+
+static size_t last_length(const struct words *w)
+{
+    const char *at = w->end;
+    while (at > w->at && at[-1] != ' ')
+        at--;
+    return (size_t)(w->end - at);
+}
+
+static void drop_equal_words(struct words *a, struct words *b)
+{
+    size_t n = first_length(a);
+    while (a->at < a->end && b->at < b->end && n == first_length(b) &&
+           memcmp(a->at, b->at, n) == 0) {
+        a->at += n + (a->at + n < a->end);
+        b->at += n + (b->at + n < b->end);
+        n = first_length(a);
     }
-    return differing == 1 && strncmp(word[0], "workload=", strlen("workload=")) != 0;
+    n = last_length(a);
+    while (a->at < a->end && b->at < b->end && n == last_length(b) &&
+           memcmp(a->end - n, b->end - n, n) == 0) {
+        a->end -= n + (a->end - n > a->at);
+        b->end -= n + (b->end - n > b->at);
+        n = last_length(a);
+    }
+}
+
+/* "threads=2", "threads=4": the only word in which two canonical texts differ, or the words that
+ * only one of them has: "the usual", "isa=scalar tuning=none". False where more differs, or where
+ * the workloads do. */
+static bool near_apart(const char *a, const char *b, char word[2][WORDS_SHOWN])
+{
+    struct words left[2] = {{a, a + strlen(a)}, {b, b + strlen(b)}};
+    drop_equal_words(&left[0], &left[1]);
+    bool empty = false, several = false;
+    for (int k = 0; k < 2; k++) {
+        int length = (int)(left[k].end - left[k].at);
+        snprintf(word[k], WORDS_SHOWN, "%.*s", length ? length : WORDS_SHOWN,
+                 length ? left[k].at : "the usual");
+        empty = empty || !length;
+        several = several || first_length(&left[k]) < (size_t)length;
+    }
+    return (empty || !several) && strncmp(left[0].at, "workload=", strlen("workload=")) != 0;
 }
 
 /* A changed thread count makes other points: say so before they are listed as missing and new. */
 static enum status note_near_points(struct comparison_set *set, struct error *err)
 {
-    char seen[2][64] = {"", ""}, word[2][64];
+    char seen[2][WORDS_SHOWN] = {"", ""}, word[2][WORDS_SHOWN];
     for (size_t k = 0; k < set->count; k++) {
         if (set->inputs[k].head.state != SIDE_ABSENT)
             continue;
         for (size_t i = 0; i < set->count; i++) {
             if (set->inputs[i].base.state != SIDE_ABSENT ||
-                !one_word_apart(set->points[k].canonical, set->points[i].canonical, word) ||
+                !near_apart(set->points[k].canonical, set->points[i].canonical, word) ||
                 (strcmp(word[0], seen[0]) == 0 && strcmp(word[1], seen[1]) == 0))
                 continue;
             TRY(comparison_note(set, "points differ in", word[0], word[1], err));

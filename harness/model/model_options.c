@@ -52,7 +52,7 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
                              .cache = m->cache ? m->cache : tuner_cache_path(path, path_size),
                              .retune = m->retune,
                              .no_tune = m->no_tune,
-                             .quick_tune = m->quick_tune,
+                             .quick_tune = m->quick_tune && !m->no_tune,
                              .no_fuse = m->no_fuse,
                              .max_error = m->no_winograd ? 1e-5 : m->max_error,
                              .only_variant = NONE,
@@ -65,6 +65,21 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
         TRY(output_check(m->cache, err));
     TRY(precision_from_name(m->precision, &options->precision, err));
     return isa_wanted(m->isa, &options->isa, err);
+}
+
+enum status model_code_choice(const struct model_options *m, struct code_choice *choice,
+                              struct error *err)
+{
+    struct exe_options options;
+    char path[512];
+    TRY(model_exe_options(m, &options, path, sizeof(path), err));
+    *choice =
+        (struct code_choice){.isa = options.isa == isa_detect() ? NULL : isa_name(options.isa),
+                             .max_error = options.max_error,
+                             .no_tune = options.no_tune,
+                             .no_fuse = options.no_fuse,
+                             .no_capture = options.no_capture};
+    return STATUS_OK;
 }
 
 static enum status check_precision(const char *spec, const char *device, enum precision precision,

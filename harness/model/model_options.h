@@ -10,6 +10,7 @@
 
 #include "base/text/options.h"
 #include "engine/run/exe.h"
+#include "harness/suite/code_choice.h"
 
 struct model_options {
     int64_t batch, threads;
@@ -82,6 +83,10 @@ const char *tuner_cache_path(char *path, size_t size);
 /* Checked and completed; path: memory for the default cache path. */
 enum status model_exe_options(const struct model_options *m, struct exe_options *options,
                               char *path, size_t path_size, struct error *err);
+
+/* Those that make other code than usual, as the ids of points name them. */
+enum status model_code_choice(const struct model_options *m, struct code_choice *choice,
+                              struct error *err);
 
 /* The graph of a model as it is named, in its mode, not compiled. precision: which it is built in
  * where it can be. */

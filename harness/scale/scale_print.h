@@ -5,6 +5,7 @@
 #define HARNESS_SCALE_SCALE_PRINT_H
 
 #include "harness/scale/scale.h"
+#include "harness/suite/code_choice.h"
 
 /* Points of one workload, by number of ranks as they were asked for. */
 struct scaling {
@@ -19,6 +20,7 @@ struct scaling {
     const char *tables;              /* "whole", "rows" or "split" */
     const char *moments;             /* "whole" or "split" */
     bool quick_tune;                 /* kernels were not fully tuned */
+    struct code_choice code;         /* other than the usual */
     bool recompute;                  /* activations, in so many segments; 0: as save most */
     int64_t segments;
     const char *optimiser; /* in place of the published one; NULL: that */

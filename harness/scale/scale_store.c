@@ -164,9 +164,12 @@ static enum status make_point(const struct scaling *s, const struct scale_result
     if (out->canonical)
         out->canonical = arena_printf(arena, "%s%s", out->canonical,
                                       strategy(arena, " optimiser=", s->optimiser));
-    if (out->canonical && s->quick_tune)
-        out->canonical = arena_printf(arena, "%s tuning=quick", out->canonical);
-    if (!out->canonical)
+    const char *code = code_choice_canonical(arena, &s->code, "cpu");
+    if (out->canonical && code)
+        out->canonical =
+            arena_printf(arena, "%s%s%s", out->canonical,
+                         s->quick_tune && !s->code.no_tune ? " tuning=quick" : "", code);
+    if (!out->canonical || !code)
         return FAIL_NO_MEMORY(err);
     plan_id(out->canonical, key);
     return STATUS_OK;

@@ -197,14 +197,15 @@ static const char *canonical_text(struct arena *arena, const struct point *p)
     if (text && p->ranks)
         text = arena_printf(arena, "%s scaling=%s backend=%s algorithm=", text,
                             p->strong ? "strong" : "weak", p->backend);
-    if (text && p->protocol.quick_tune)
+    if (text && p->protocol.quick_tune && !p->code.no_tune)
         text = arena_printf(arena, "%s tuning=quick", text);
     const char *again = p->ranks ? "" : recompute_text(arena, " ", p);
     text = text && again ? arena_printf(arena, "%s%s", text, again) : NULL;
-    if (!text || p->protocol.scenario != SCENARIO_SERVER)
-        return text;
-    return arena_printf(arena, "%s bound=%.10g quantile=%.10g", text, p->protocol.latency_bound_s,
-                        p->protocol.latency_quantile);
+    if (text && p->protocol.scenario == SCENARIO_SERVER)
+        text = arena_printf(arena, "%s bound=%.10g quantile=%.10g", text,
+                            p->protocol.latency_bound_s, p->protocol.latency_quantile);
+    const char *code = code_choice_canonical(arena, &p->code, p->device);
+    return text && code ? arena_printf(arena, "%s%s", text, code) : NULL;
 }
 
 void plan_id(const char *canonical, char id[17])
@@ -407,7 +408,8 @@ static void divide_among_ranks(const struct planner *planner, const struct selec
 static enum status make_point(struct planner *planner, const struct selection *s, struct point *p)
 {
     const struct workload *w = s->entry->workload;
-    *p = (struct point){.threads = (int)integer_of(s, KEY_THREADS), .estimate_s = NAN};
+    *p = (struct point){
+        .threads = (int)integer_of(s, KEY_THREADS), .code = planner->code, .estimate_s = NAN};
     p->recompute = integer_of(s, KEY_RECOMPUTE) != 0;
     p->segments = p->recompute ? integer_of(s, KEY_SEGMENTS) : 0;
     if (p->segments == 1)

@@ -16,6 +16,7 @@ struct planner {
     struct error *err;
     struct suite usual; /* only its arena, axes (the default of every key) and cpus */
     struct suite_axis override[KEY_COUNT];
+    struct code_choice code;
     bool overridden; /* points that were different may have become the same */
     struct suite *suites;
     int suite_count;

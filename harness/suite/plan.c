@@ -231,7 +231,7 @@ enum status plan_from_words(char *const *words, int count, const struct plan_ove
     if (!overrides)
         overrides = &nothing;
     *plan = (struct plan){.count = 0};
-    struct planner planner = {.plan = plan, .err = err};
+    struct planner planner = {.plan = plan, .err = err, .code = overrides->code};
     planner.usual.cpus = overrides->cpus > 0 ? overrides->cpus : cpus_allowed();
     planner.suites = calloc((size_t)count, sizeof(*planner.suites));
     enum status status =

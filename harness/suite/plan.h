@@ -12,9 +12,10 @@
  *   scenario=single_stream cache=warm providers=
  * then tuning=quick where kernels were not fully tuned, since others may have won,
  * recompute=SEGMENTS (auto: as many as save most) of a training that keeps few activations, and for
- * a server, whose rate means nothing without them, bound=0.1 quantile=0.99. Training on several
- * ranks has ranks=2 among its params, and after providers= scaling=weak backend=shm algorithm=, as
- * harness/scale/scale_store.c writes it.
+ * a server, whose rate means nothing without them, bound=0.1 quantile=0.99. Last come options of
+ * the command line that make other code (harness/suite/code_choice.h): isa=scalar max_error=1e-05
+ * tuning=none fusing=none capture=none. Training on several ranks has ranks=2 among its params, and
+ * after providers= scaling=weak backend=shm algorithm=, as harness/scale/scale_store.c writes it.
  */
 #ifndef HARNESS_SUITE_PLAN_H
 #define HARNESS_SUITE_PLAN_H
@@ -25,6 +26,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/text/options.h"
+#include "harness/suite/code_choice.h"
 
 enum scenario { SCENARIO_SINGLE_STREAM, SCENARIO_OFFLINE, SCENARIO_SERVER, SCENARIO_COUNT };
 
@@ -70,11 +72,12 @@ struct point {
     const char *backend;
     int64_t steps; /* of ranks, in place of the protocol's stopping rule */
     struct protocol protocol;
-    const char *profilers; /* "model,papi" */
-    const char *skip;      /* reason not to run it; NULL: runs */
-    const char *origin;    /* "suites/quick.toml:14" or the word of the command line */
-    double estimate_s;     /* wall time of earlier runs; NAN when unknown */
-    bool over_budget;      /* it does not fit into the plan's budget: plan_admit */
+    struct code_choice code; /* of the command line, for all points */
+    const char *profilers;   /* "model,papi" */
+    const char *skip;        /* reason not to run it; NULL: runs */
+    const char *origin;      /* "suites/quick.toml:14" or the word of the command line */
+    double estimate_s;       /* wall time of earlier runs; NAN when unknown */
+    bool over_budget;        /* it does not fit into the plan's budget: plan_admit */
 };
 
 struct plan {
@@ -95,6 +98,7 @@ struct plan {
  * commas: batch "1,8,32". */
 struct plan_overrides {
     const char *tuning; /* "quick" or NULL; of `run --quick-tune` */
+    struct code_choice code;
     const char *batch, *threads, *providers, *device, *precision, *mode, *scenario, *profilers;
     int64_t samples;    /* at least so many */
     double seconds;     /* at least so long */

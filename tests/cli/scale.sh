@@ -30,7 +30,7 @@ if [ "$1" = same ]; then
     holds '.data == "movielens" and .points[0].batch == 48 and (.points[0].losses | length) == 10'
     near "$tap_dir/one" "$tap_dir/many"
     run sqlite3 "$tap_dir/data.db" "SELECT canonical FROM point"
-    prints 'data=movielens readers=2 limit=0$'
+    prints 'data=movielens readers=2 limit=0 tuning=none$'
     refuses 'none' ridge scale ncf $quick -n 2 --data "$tap_dir/none"
 
     # Every sample is the whole graph: more ranks have more of the same.

@@ -26,7 +26,7 @@ prints 'ncf:items=30,users=40 .* training, 2 ranks .* 8 steps'
 runs ridge plan "$tap_dir/suite.toml" --only ncf --json
 holds '.points | map([.ranks, .strong, .batch]) == [[1, false, 16], [1, true, 16], [2, false, 32], [2, true, 16]]'
 holds 'all(.points[]; .mode == "training" and .threads == 1 and .backend == "shm" and .steps == 8)'
-jq -r '.points[] | select(.ranks == 2) | .id' "$output" | sort >"$tap_dir/planned"
+jq -r '.points[] | select(.ranks == 2) | .canonical + " tuning=none"' "$output" | LC_ALL=C sort >"$tap_dir/planned"
 
 measure() { # options; a busy machine may disturb the product, and a machine of one CPU has no second rank
     run ridge run "$tap_dir/suite.toml" --no-tune --no-ceilings --db "$db" "$@"
@@ -48,8 +48,8 @@ check "the page shows the curve" grep -q 'id="scaling"' "$tap_dir/report/index.h
 runs ridge scale ncf:items=30,users=40 --no-tune -t 1 --batch 16 --steps 8 -n 2 --db "$db" --json
 holds '.points[0].losses | length == 8'
 runs ridge scale ncf:items=30,users=40 --no-tune -t 1 --batch 16 --steps 8 -n 2 --strong --db "$db"
-check "the same points" [ "$(sql "SELECT key FROM point WHERE canonical LIKE '% scaling=%' AND params LIKE '%ranks=2'
-    ORDER BY key")" = "$(cat "$tap_dir/planned")" ]
+check "the same points" [ "$(sql "SELECT canonical FROM point WHERE canonical LIKE '% scaling=%' AND params LIKE '%ranks=2'
+    ORDER BY canonical")" = "$(cat "$tap_dir/planned")" ]
 run ridge compare latest~2 latest --db "$db"
 prints '(unchanged|inconclusive|machine|improved|regressed|invalid) +ncf:.*ranks=2 batch=16 threads=1 training'
 check "with two results each" [ "$(sql "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM result AS r

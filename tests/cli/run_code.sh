@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Two runs, one of them with --isa scalar, had one point id: compare saw no difference, history drew
+# one series, and BASE counted with the other's runs.
+. tests/lib/tap.sh
+db=$tap_dir/r.db
+fast="--rounds 1 --no-ceilings --no-report --no-verify -n 6 -s 0.01 --seconds-max 0.3 --db $db"
+measured() { # OPTIONS
+    run ridge run gemm:m=64,n=64,k=64 -b 1 -t 1 $fast "$@"
+    [ "$code" = 0 ] || [ "$code" = 4 ] # 4: a busy machine
+    tap_result $? "$tap_what: exit code 0 or 4"
+}
+
+measured --tag usual
+measured --tag none --no-tune --no-fuse
+measured --tag again
+is "other code is another point" "2 1" "$(sql "SELECT count(DISTINCT point) || ' ' ||
+    (SELECT count(*) FROM point WHERE canonical LIKE '% providers= tuning=none fusing=none') FROM result")"
+run ridge compare usual none --db "$db"
+prints '^points differ in +the usual +tuning=none fusing=none'
+prints '^missing +gemm:.* threads=1$|^missing +gemm:.* threads=1 '
+prints '^new +gemm:.* tuning=none fusing=none'
+run ridge compare none usual --db "$db"
+prints '^points differ in +tuning=none fusing=none +the usual'
+run ridge compare usual again --db "$db"
+check "what is the same is not said to differ" sh -c "! grep -q 'points differ in' '$output'"
+runs ridge history --db "$db"
+prints '2 runs .*gemm:.*threads=1$'
+prints '1 runs .*gemm:.*tuning=none fusing=none'
+
+# An instruction set is named where it is not the CPU's best; RIDGE_ISA is a fact of the environment.
+measured --tag scalar --isa scalar
+best=$("$RIDGE" doctor --json | jq -r '[.. | .isa? // empty][0]')
+is "the instruction set that was asked for" "$([ "$best" = scalar ] && echo 0 || echo 1)" \
+    "$(sql "SELECT count(*) FROM point WHERE canonical LIKE '% isa=scalar'")"
+measured --tag best --isa "$best"
+is "the best one is the usual one" 0 "$(sql "SELECT count(*) FROM point WHERE canonical LIKE '% isa=$best' AND '$best' <> 'scalar'")"
+RIDGE_ISA=scalar
+export RIDGE_ISA
+measured --tag variable
+unset RIDGE_ISA
+run ridge compare usual variable --db "$db"
+prints 'RIDGE_ISA +absent +scalar'
+
+# Training on several ranks has the same words, from a suite and from `ridge scale`.
+runs ridge scale ncf --tiny --ranks 1 --threads 1 --steps 3 --batch 8 --no-tune --db "$tap_dir/s.db"
+is "of ranks, too" 1 "$(sql "SELECT count(*) FROM point WHERE canonical LIKE '% tuning=none'" "$tap_dir/s.db")"
+finish
