@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/registry.h"
+#include "harness/campaign/reproduce.h"
 #include "harness/measure/visits.h"
 
 static const double reference_share_small = 0.01;
@@ -339,47 +340,6 @@ struct point_record record_point(const struct point *p)
                                  .providers = p->providers};
 }
 
-static const char *scale_command_of(const struct point *p, struct arena *arena)
-{
-    const char *line = arena_printf(
-        arena, "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld%s%s%s", p->spec,
-        p->ranks, (long long)(p->strong ? p->batch : p->batch / p->ranks), p->threads,
-        (long long)p->steps, p->strong ? " --strong" : "",
-        p->protocol.quick_tune ? " --quick-tune" : "", p->recompute ? " --recompute" : "");
-    return line && p->segments
-               ? arena_printf(arena, "%s --segments %lld", line, (long long)p->segments)
-               : line;
-}
-
-/* The command that measures this point alone; options at their defaults are left out. */
-static const char *command_of(const struct point *p, struct arena *arena)
-{
-    const struct {
-        const char *name, *value, *usual;
-    } more[] = {{"precision", p->precision, "f32"},
-                {"mode", p->mode, "inference"},
-                {"providers", p->providers, ""}};
-    if (p->ranks)
-        return scale_command_of(p, arena);
-    char *line = arena_printf(arena, "ridge run %s --batch %lld --threads %d --device %s", p->spec,
-                              (long long)p->batch, p->threads, p->device);
-    for (int k = 0; k < ARRAY_COUNT(more) && line; k++)
-        if (strcmp(more[k].value, more[k].usual) != 0)
-            line = arena_printf(arena, "%s --%s %s", line, more[k].name, more[k].value);
-    if (line && p->recompute)
-        line = arena_printf(arena, "%s --recompute", line);
-    if (line && p->segments)
-        line = arena_printf(arena, "%s --segments %lld", line, (long long)p->segments);
-    if (line)
-        line = arena_printf(arena, "%s --scenario %s%s%s", line,
-                            scenario_name(p->protocol.scenario), p->protocol.cold ? " --cold" : "",
-                            p->protocol.quick_tune ? " --quick-tune" : "");
-    if (line && p->protocol.scenario == SCENARIO_SERVER)
-        line = arena_printf(arena, "%s --latency-bound %.10g --quantile %.10g", line,
-                            p->protocol.latency_bound_s, p->protocol.latency_quantile);
-    return line;
-}
-
 static enum status start(const struct point *p, int sequence, const char *started_utc,
                          struct arena *arena, struct record *record, struct error *err)
 {
@@ -392,7 +352,7 @@ static enum status start(const struct point *p, int sequence, const char *starte
                               .verify_how = "",
                               .stop_reason = "",
                               .started_utc = started_utc};
-    record->reproduce = command_of(p, arena);
+    record->reproduce = reproduce_command(p, arena);
     return record->reproduce ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 

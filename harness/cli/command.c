@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/shell.h"
 #include "engine/graph/kernel.h"
 #include "harness/machine/procfs.h"
 
@@ -45,9 +46,12 @@ char *command_typed(struct arena *arena)
     size_t size = 0;
     char *typed = procfs_text("", "/proc/self/cmdline", arena, &size, &known);
     size_t program = typed ? strlen(typed) : 0;
-    for (size_t k = program; typed && k + 1 < size; k++)
-        typed[k] = typed[k] ? typed[k] : ' ';
-    return arena_printf(arena, "ridge%s", typed ? typed + program : "");
+    const char *line = "ridge";
+    for (size_t k = program + 1; typed && line && k < size; k += strlen(typed + k) + 1) {
+        const char *word = shell_word(arena, typed + k);
+        line = word ? arena_printf(arena, "%s %s", line, word) : NULL;
+    }
+    return line ? arena_strdup(arena, line) : NULL;
 }
 
 int command_fail(const struct error *err)

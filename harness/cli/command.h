@@ -48,8 +48,8 @@ int commands_dispatch(int word_count, char **words);
 /* Usage, options and text of a command, as `ridge NAME -h` prints them. */
 void command_print_help(const struct command *command, FILE *stream);
 
-/* The line of this process as it was typed, with the options, which are no longer among the words.
- * NULL when there is no memory. */
+/* The line of this process, with the options, which are no longer among the words, quoted where a
+ * shell needs it. NULL when there is no memory. */
 char *command_typed(struct arena *arena);
 
 /* Prints "ridge: message" to stderr and turns a status into an exit code. */

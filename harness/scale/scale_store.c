@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/numbers/stats.h"
+#include "base/text/shell.h"
 #include "base/text/utc.h"
 #include "harness/scale/command_run.h"
 #include "harness/suite/plan.h"
@@ -206,15 +207,19 @@ enum status scaling_record(const struct scaling *s, int index, struct arena *are
     record->metric_count = rows.count;
     for (int64_t k = 0; k < r->steps; k++)
         record->wall_s += r->step_times[k];
+    const char *spec = shell_word(arena, s->workload);
+    const char *code = code_choice_options(arena, &s->code, "cpu");
+    if (!spec || !code)
+        return FAIL_NO_MEMORY(err);
     record->reproduce = arena_printf(
-        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s%s%s%s%s%s%s%s%s",
-        s->workload, r->simulated ? "--platform FILE --simulate" : "--ranks", r->ranks,
+        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s%s%s%s%s%s%s%s%s%s",
+        spec, r->simulated ? "--platform FILE --simulate" : "--ranks", r->ranks,
         (long long)(s->strong ? r->batch : r->batch / r->ranks), r->threads, (long long)r->steps,
         strategy(arena, " --optimiser ", s->optimiser), s->strong ? " --strong" : "",
-        s->quick_tune ? " --quick-tune" : "", strategy(arena, " --tables ", s->tables),
-        strategy(arena, " --moments ", s->moments), strategy(arena, " --wire ", s->wire),
-        number(arena, " --lanes ", s->lanes), number(arena, " --unit ", s->unit_bytes),
-        s->recompute ? " --recompute" : "",
+        s->quick_tune && !s->code.no_tune ? " --quick-tune" : "", code,
+        strategy(arena, " --tables ", s->tables), strategy(arena, " --moments ", s->moments),
+        strategy(arena, " --wire ", s->wire), number(arena, " --lanes ", s->lanes),
+        number(arena, " --unit ", s->unit_bytes), s->recompute ? " --recompute" : "",
         s->segments ? arena_printf(arena, " --segments %lld", (long long)s->segments) : "");
     if (!record->reproduce)
         return FAIL_NO_MEMORY(err);

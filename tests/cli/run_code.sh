@@ -45,4 +45,15 @@ prints 'RIDGE_ISA +absent +scalar'
 # Training on several ranks has the same words, from a suite and from `ridge scale`.
 runs ridge scale ncf --tiny --ranks 1 --threads 1 --steps 3 --batch 8 --no-tune --db "$tap_dir/s.db"
 is "of ranks, too" 1 "$(sql "SELECT count(*) FROM point WHERE canonical LIKE '% tuning=none'" "$tap_dir/s.db")"
+# The command that measures a point again has these options, and its words are quoted for a shell.
+again=$(sql "SELECT reproduce FROM result JOIN run ON run.id = run WHERE tag = 'none'")
+is "the command has the options" "ridge run gemm:k=64,m=64,n=64 --batch 1 --threads 1 --device cpu \
+--scenario single_stream --no-tune --no-fuse" "$(echo "$again" | sed 's/  */ /g')"
+runs ridge export ncf --batch 4 --output "$tap_dir/a b's.onnx"
+run ridge run "$tap_dir/a b's.onnx" -t 1 $fast --no-tune --tag 'two words'
+again=$(sql "SELECT reproduce FROM result JOIN run ON run.id = run WHERE tag = 'two words'")
+run sh -c "'$RIDGE' ${again#ridge} $fast"
+is "it measures the same point" "2 1" "$(sql "SELECT count(*) || ' ' || count(DISTINCT point)
+    FROM result JOIN point ON point.id = point WHERE workload LIKE '%onnx'")"
+is "the line that was typed is quoted, too" 1 "$(sql "SELECT count(*) FROM run WHERE command LIKE '%--tag ''two words'''")"
 finish

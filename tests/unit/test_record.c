@@ -5,7 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text/shell.h"
 #include "harness/campaign/record.h"
+#include "harness/campaign/reproduce.h"
 #include "tests/lib/unit.h"
 
 static const struct metric_record *row_of(const struct point *point, double roof_hz, double own_hz,
@@ -55,4 +57,47 @@ TEST(a_roof_of_another_clock_is_noted)
     assert_null(row_of(plan.points, 1.98e9, NAN, &arena, &record));
     arena_release(&arena);
     plan_release(&plan);
+}
+
+/* spec: in the place of ncf. */
+static void reproduces(const char *spec, struct plan_overrides o, const char *command)
+{
+    struct plan plan;
+    struct arena arena = {0};
+    char word[] = "ncf", *words[] = {word};
+    o.cpus = 4;
+    MUST(plan_from_words, words, 1, &o, &plan);
+    plan.points[0].spec = spec;
+    assert_string_equal(reproduce_command(&plan.points[0], &arena), command);
+    arena_release(&arena);
+    plan_release(&plan);
+}
+
+/* What measured a point is in the command that measures it again, for a shell to read. */
+TEST(the_command_names_options_that_make_other_code)
+{
+    const struct plan_overrides o = {.batch = "8",
+                                     .threads = "2",
+                                     .code = {.isa = "scalar", .max_error = 1e-5, .no_tune = true}};
+    (void)state;
+    reproduces("ncf", o,
+               "ridge run ncf --batch 8 --threads 2 --device cpu --scenario single_stream "
+               "--isa scalar --max-error 1e-05 --no-tune");
+}
+
+TEST(the_command_quotes_words_that_need_it)
+{
+    const struct plan_overrides o = {.batch = "8", .threads = "2"};
+    struct arena arena = {0};
+    (void)state;
+    reproduces("<b>x&y's.onnx", o,
+               "ridge run '<b>x&y'\\''s.onnx' --batch 8 --threads 2 --device cpu --scenario "
+               "single_stream");
+    reproduces("a b.onnx", o,
+               "ridge run 'a b.onnx' --batch 8 --threads 2 --device cpu --scenario single_stream");
+    assert_string_equal(shell_word(&arena, "gemm:m=64,n=64"), "gemm:m=64,n=64");
+    assert_string_equal(shell_word(&arena, ""), "''");
+    assert_string_equal(shell_word(&arena, "'"), "''\\'''");
+    assert_string_equal(shell_word(&arena, "~/$HOME"), "'~/$HOME'");
+    arena_release(&arena);
 }
