@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system/file.h"
 #include "base/text/options.h"
 #include "workloads/onnx/onnx.h"
+#include "workloads/onnx/wire.h"
 #include "workloads/training.h"
 
 #define X(name) extern const struct workload workload_##name;
@@ -188,6 +190,16 @@ bool workload_is_file(const char *spec)
 {
     size_t length = strlen(spec);
     return length > 5 && strcmp(spec + length - 5, ".onnx") == 0;
+}
+
+int64_t workload_file_batch(const char *path)
+{
+    struct file file;
+    if (file_map(path, &file, NULL) != STATUS_OK)
+        return 0;
+    int64_t batch = wire_batch(file.data, file.size);
+    file_unmap(&file);
+    return batch;
 }
 
 enum status workload_open(const char *spec, int64_t batch, enum precision precision,

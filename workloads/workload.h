@@ -68,6 +68,9 @@ const struct workload *workload_find(const char *name);
 const struct workload *workload_of(const char *spec); /* of "NAME:..."; NULL: a file, or unknown */
 bool workload_is_file(const char *spec);              /* by its ending */
 
+/* The batch that workload_open gives a file when it is asked for none; 0: the file does not say. */
+int64_t workload_file_batch(const char *path);
+
 /* "resnet50:version=1.5" or "model.onnx" -> a checked graph. batch 0: the workload's default (for
  * a file: what its symbolic first dimension is set to, 1). A workload that does not build in the
  * precision builds in f32. */

@@ -20,6 +20,7 @@ struct selection {
     int at[AXES_MAX];
     int sweep[AXES_MAX]; /* axes of several values, the one that varies slowest first */
     int sweep_count;
+    int64_t file_batch; /* of a model file of which nobody says the batch */
 };
 
 static const char *const scenario_names[SCENARIO_COUNT] = {
@@ -417,7 +418,7 @@ static enum status make_point(struct planner *planner, const struct selection *s
                     "%s: segments = 1: of a single segment nothing is computed again; take 2 or "
                     "more, or 0",
                     s->axis[KEY_SEGMENTS]->origin);
-    p->batch = s->axis[KEY_BATCH] ? integer_of(s, KEY_BATCH) : w ? w->batch : 0;
+    p->batch = s->axis[KEY_BATCH] ? integer_of(s, KEY_BATCH) : w ? w->batch : s->file_batch;
     TRY(fill_protocol(planner, s, &p->protocol));
     divide_among_ranks(planner, s, p);
     TRY(fill_texts(planner, s, p));
@@ -459,6 +460,8 @@ enum status expand_entry(struct planner *planner, const struct suite *suite,
     struct selection selection;
     select_axes(planner, suite, entry, &selection);
     planner->first = planner->plan->count;
+    if (!entry->workload && !selection.axis[KEY_BATCH])
+        selection.file_batch = workload_file_batch(entry->path);
     do {
         struct point point;
         TRY(make_point(planner, &selection, &point));

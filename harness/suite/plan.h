@@ -62,7 +62,7 @@ struct point {
     const char *workload; /* name or path */
     const char *params;   /* "version=1.5", "" without */
     const char *domain, *mode, *device, *precision, *providers;
-    int64_t batch;    /* 0: as the model file says, 1 where it leaves it open; of all ranks */
+    int64_t batch;    /* of all ranks; 0: as a model file says that could not be understood */
     int threads;      /* resolved: never 0; of each rank */
     bool recompute;   /* of a step of training: activations */
     int64_t segments; /* of that; 0: as many as save most */

@@ -56,4 +56,11 @@ run sh -c "'$RIDGE' ${again#ridge} $fast"
 is "it measures the same point" "2 1" "$(sql "SELECT count(*) || ' ' || count(DISTINCT point)
     FROM result JOIN point ON point.id = point WHERE workload LIKE '%onnx'")"
 is "the line that was typed is quoted, too" 1 "$(sql "SELECT count(*) FROM run WHERE command LIKE '%--tag ''two words'''")"
+# A file that fixes its batch was stored with batch 0, whose command was refused.
+is "the batch of a file" "4 4" "$(sql "SELECT min(batch) || ' ' || max(batch) FROM point WHERE workload LIKE '%onnx'")"
+run ridge run "$tap_dir/a b's.onnx" -b 4 -t 1 $fast --no-tune
+prints "a b's.onnx +4 "
+is "its own batch is no other point" 1 "$(sql "SELECT count(*) FROM point WHERE workload LIKE '%onnx'")"
+runs ridge plan "$tap_dir/a b's.onnx" --json
+holds '.points[0].batch == 4'
 finish

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Messages on a way that leads back to a graph or a type. */
 enum message {
@@ -139,4 +140,99 @@ enum status wire_check_model(const void *bytes, size_t size, struct error *err)
 enum status wire_check_tensor(const void *bytes, size_t size, struct error *err)
 {
     return check(bytes, size, LEAF, err);
+}
+
+/* ---- the batch ---- */
+
+/* Inputs times fields: more than any model has, and soon over. */
+enum { FIELDS_LOOKED_AT = 20000000 };
+
+struct field {
+    uint64_t number, value; /* a length where it has a body */
+    struct cursor body;
+};
+
+/* False at the end, and where the bytes are no message. */
+static bool next_field(struct cursor *c, struct field *f)
+{
+    uint64_t tag;
+    *f = (struct field){0};
+    if (c->at >= c->end || !take_varint(c, &tag))
+        return false;
+    f->number = tag >> 3;
+    switch (tag & 7) {
+    case 0:
+        return take_varint(c, &f->value);
+    case 1:
+        return skip_bytes(c, 8);
+    case 2:
+        if (!take_varint(c, &f->value))
+            return false;
+        f->body.at = c->at;
+        if (!skip_bytes(c, f->value))
+            return false;
+        f->body.end = c->at;
+        return true;
+    case 5:
+        return skip_bytes(c, 4);
+    default:
+        return false;
+    }
+}
+
+/* The first field of that number. */
+static bool find_field(struct cursor c, uint64_t number, struct field *out)
+{
+    while (next_field(&c, out))
+        if (out->number == number)
+            return true;
+    return false;
+}
+
+/* Of an input: its first dimension; 1: it has none; 0: it is left open. */
+static int64_t first_dimension(struct cursor input)
+{
+    static const uint64_t way[] = {2, 1, 2, 1}; /* type, tensor, shape, dimension */
+    struct field f = {.body = input};
+    for (int k = 0; k < 4; k++)
+        if (!find_field(f.body, way[k], &f))
+            return k == 3;
+    bool fixed = find_field(f.body, 1, &f) && (int64_t)f.value > 0;
+    return fixed ? (int64_t)f.value : 0;
+}
+
+static bool is_same_text(const struct field *a, const struct field *b)
+{
+    return a->body.at && b->body.at && a->value == b->value &&
+           memcmp(a->body.at, b->body.at, (size_t)a->value) == 0;
+}
+
+/* Whether an initialiser of the graph has this input's name. */
+static bool is_initialised(struct cursor graph, const struct field *name, int64_t *left)
+{
+    struct field f, its;
+    while (next_field(&graph, &f) && --*left > 0)
+        if (f.number == 5 && find_field(f.body, 8, &its) && is_same_text(&its, name))
+            return true;
+    return false;
+}
+
+int64_t wire_batch(const void *bytes, size_t size)
+{
+    const unsigned char *start = bytes;
+    struct field graph, f, name;
+    int64_t batch = 0, left = FIELDS_LOOKED_AT;
+    if (!size || !find_field((struct cursor){start, start + size}, 7, &graph) || !graph.body.at)
+        return 0;
+    struct cursor at = graph.body;
+    while (next_field(&at, &f) && --left > 0) {
+        if (f.number != 11 ||
+            (find_field(f.body, 1, &name) && is_initialised(graph.body, &name, &left)))
+            continue;
+        int64_t first = first_dimension(f.body);
+        if (!first)
+            return 1;
+        batch = batch ? batch : first;
+    }
+    return left <= 0 ? 0 : batch ? batch : 1;
 }

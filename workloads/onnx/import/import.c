@@ -294,8 +294,10 @@ static enum status check_options(const struct importer *im, const struct scope *
                         im->options->dims[k]);
     for (int k = 0; k < g->input_count; k++) {
         const struct shape *shape = &g->values[g->inputs[k]].shape;
-        batch_fits = batch_fits || (shape->rank && shape->dim[0] == im->options->batch);
+        int64_t batch = shape->rank ? shape->dim[0] : 1;
+        batch_fits = batch_fits || batch == im->options->batch;
     }
+    batch_fits = batch_fits || (g->input_count == 0 && im->options->batch == 1);
     return batch_fits ? STATUS_OK
                       : FAIL(err, STATUS_FAILED, "the file fixes the batch; it cannot be %lld",
                              (long long)im->options->batch);
