@@ -26,6 +26,8 @@ static enum status find_run(struct store *store, const char *sql, const char *wo
         memcpy(out->uuid, uuid, strlen(uuid) + 1);
         out->rounds = sqlite3_column_int(statement, 2);
         out->order_seed = sqlite3_column_int64(statement, 3);
+        const char *tag = (const char *)sqlite3_column_text(statement, 4);
+        snprintf(out->tag, sizeof(out->tag), "%s", tag ? tag : "");
     }
     enum status status = STATUS_OK;
     if (code != SQLITE_ROW && code != SQLITE_DONE)
@@ -38,7 +40,7 @@ enum status run_find_unfinished(struct store *store, const char *plan_hash, stru
                                 struct error *err)
 {
     return find_run(store,
-                    "SELECT id, uuid, rounds, order_seed FROM run WHERE plan_hash = ? "
+                    "SELECT id, uuid, rounds, order_seed, tag FROM run WHERE plan_hash = ? "
                     "AND state <> 'finished' ORDER BY started_utc DESC, id DESC LIMIT 1",
                     plan_hash, out, err);
 }
@@ -46,8 +48,32 @@ enum status run_find_unfinished(struct store *store, const char *plan_hash, stru
 enum status run_find_uuid(struct store *store, const char *uuid, struct run_found *out,
                           struct error *err)
 {
-    return find_run(store, "SELECT id, uuid, rounds, order_seed FROM run WHERE uuid = ?", uuid, out,
-                    err);
+    return find_run(store, "SELECT id, uuid, rounds, order_seed, tag FROM run WHERE uuid = ?", uuid,
+                    out, err);
+}
+
+enum status run_fact(struct store *store, int64_t run, const char *category, const char *key,
+                     struct arena *arena, const char **value, struct error *err)
+{
+    sqlite3_stmt *statement;
+    *value = NULL;
+    TRY(sql_prepare(store,
+                    "SELECT value FROM run_fact WHERE run = ? AND phase = 'before' "
+                    "AND category = ? AND key = ? AND value IS NOT NULL",
+                    &statement, err));
+    sqlite3_bind_int64(statement, 1, run);
+    sqlite3_bind_text(statement, 2, category, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 3, key, -1, SQLITE_STATIC);
+    int code = sqlite3_step(statement);
+    enum status status = STATUS_OK;
+    if (code == SQLITE_ROW)
+        *value = arena_strdup(arena, (const char *)sqlite3_column_text(statement, 0));
+    if (code == SQLITE_ROW && !*value)
+        status = FAIL_NO_MEMORY(err);
+    else if (code != SQLITE_ROW && code != SQLITE_DONE)
+        status = sql_fail(store, "reading what a run was started with", err);
+    sqlite3_finalize(statement);
+    return status;
 }
 
 /* ---- a result ---- */

@@ -69,6 +69,7 @@ struct run_found {
     char uuid[37];
     int rounds;
     int64_t order_seed;
+    char tag[256]; /* or its beginning */
 };
 
 /* The latest unfinished run of this plan. */
@@ -76,6 +77,9 @@ enum status run_find_unfinished(struct store *store, const char *plan_hash, stru
                                 struct error *err);
 enum status run_find_uuid(struct store *store, const char *uuid, struct run_found *out,
                           struct error *err);
+/* A fact of the time before it; *value NULL: it has none of that name. */
+enum status run_fact(struct store *store, int64_t run, const char *category, const char *key,
+                     struct arena *arena, const char **value, struct error *err);
 /* True when the run has a result at this position of the plan. */
 bool run_has(struct store *store, int64_t run, int sequence);
 /* True when nothing is to be done there: so many visits, or a status other than ok. */

@@ -11,6 +11,7 @@
 #include "base/system/hash.h"
 #include "base/text/utc.h"
 #include "harness/campaign/campaign_state.h"
+#include "harness/campaign/settings.h"
 #include "harness/machine/environment.h"
 #include "harness/machine/redact.h"
 #include "harness/roofs/ceilings.h"
@@ -75,6 +76,7 @@ static enum status begin_run(struct campaign *c, struct error *err)
                             .tag = c->options->tag ? c->options->tag : ""};
     TRY(redact_head(c, &head, err));
     TRY(run_begin(c->store, &head, &c->run, err));
+    TRY(settings_put(c, err));
     return run_put_facts(c->store, c->run, "before", &c->environment, err);
 }
 
@@ -82,11 +84,8 @@ static enum status resume(struct campaign *c, struct error *err)
 {
     struct run_found found;
     TRY(run_find_unfinished(c->store, c->plan->hash, &found, err));
-    if (found.run && found.rounds != c->plan->rounds)
-        return FAIL(err, STATUS_FAILED,
-                    "the unfinished run %.8s has %d rounds, and now there would be %d: go on with "
-                    "--rounds %d, or begin anew without --resume",
-                    found.uuid, found.rounds, c->plan->rounds, found.rounds);
+    if (found.run)
+        TRY(settings_check(c, &found, err));
     c->run = found.run;
     if (found.run) {
         memcpy(c->result->uuid, found.uuid, sizeof(found.uuid));

@@ -64,6 +64,45 @@ sql "PRAGMA foreign_keys = ON; UPDATE run SET state = 'interrupted' WHERE tag = 
 is "the visits of one point" 201 "$(sql "SELECT count(*) FROM visit v JOIN result r ON r.id = v.result JOIN run u ON u.id = r.run WHERE u.tag = 'third'" "$tap_dir/visits.db")"
 runs ridge run ncf --batch 1,2 $fast --rounds 2 --db "$tap_dir/visits.db" --resume
 
+# ---- what the run was started with ----
+
+# Another stopping rule was mixed into the same point, --tag and --order-seed were dropped.
+interrupt() { sql "UPDATE run SET state = 'interrupted', ended_utc = NULL WHERE tag = 'set'" "$tap_dir/set.db"; }
+set="ncf --batch 1,2 $fast --rounds 2 --db $tap_dir/set.db"
+run ridge run $set --samples 20 --tag set --order-seed 7
+interrupt
+uuid=$(sql "SELECT substr(uuid, 1, 8) FROM run" "$tap_dir/set.db")
+refuses "run $uuid was started with samples_min \(--samples\) 20, and now it would be 15" ridge run $set --resume
+refuses "run $uuid was started with --tag set, and now it would be other" ridge run $set --samples 20 --resume --tag other
+refuses "run $uuid was started with --order-seed 7, and now it would be 8" \
+    ridge run $set --samples 20 --resume --order-seed 8
+refuses "seconds_max \(--seconds-max\) 15, and now it would be 3" ridge run $set --samples 20 --seconds-max 3 --resume
+refuses "profilers \(--profilers\) model,papi,powercap, and now it would be null" \
+    ridge run $set --samples 20 --profilers null --resume
+is "nothing was measured" 1 "$(sql "SELECT count(*) FROM run" "$tap_dir/set.db")"
+runs ridge run $set --samples 20 --tag set --order-seed 7 --resume
+complains "going on with run $uuid"
+
+# Options that make other code make other points, and so another run.
+interrupt
+runs ridge run $set --samples 20 --no-fuse --resume --tag unfused
+complains 'there is no unfinished run of this plan: run [0-9a-f]{8} is a new one'
+is "a run of its own" "set,unfused" "$(sql "SELECT group_concat(tag) FROM (SELECT tag FROM run ORDER BY id)" "$tap_dir/set.db")"
+
+# RIDGE_ISA does not, but other kernels cannot go on where it has changed.
+scalar=$(RIDGE_ISA=scalar "$RIDGE" doctor --json | jq -r '[.. | .isa? // empty][0]')
+if [ "$scalar" != "$("$RIDGE" doctor --json | jq -r '[.. | .isa? // empty][0]')" ]; then
+    RIDGE_ISA=scalar
+    export RIDGE_ISA
+    refuses 'isa \(--isa, RIDGE_ISA\) avx[0-9]+, and now it would be scalar' ridge run $set --samples 20 --resume
+    unset RIDGE_ISA
+fi
+
+# Runs that are older than these settings are gone on with as before.
+sql "DELETE FROM run_fact WHERE category = 'run'" "$tap_dir/set.db"
+runs ridge run $set --samples 30 --resume
+complains "going on with run $uuid"
+
 # ---- databases of the program that stored runs without a name ----
 
 # Version 2 with a nameless run of so many results, as the old program left it.

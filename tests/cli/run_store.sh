@@ -71,7 +71,7 @@ is "redacted: command, suite and its text" "1|<home>/suites/s.toml|1" \
 # Unfinished runs go on, and no point is measured twice.
 sql "UPDATE run SET state = 'running', ended_utc = NULL WHERE id = 2;
      DELETE FROM result WHERE run = 2 AND sequence IN (1, 3)"
-runs ridge run ncf wide_deep --batch 1,2 $fast --db "$db" --resume
+runs ridge run ncf wide_deep --batch 1,2 $fast --db "$db" --profilers model --resume
 complains '2 of 4 points were there already'
 is "resumed into the same run" "0,1,2,3" \
     "$(sql 'SELECT group_concat(sequence) FROM (SELECT sequence FROM result WHERE run = 2 ORDER BY sequence)')"
