@@ -97,6 +97,7 @@ static void print_json(struct json *json, const struct point *point, const struc
     if (point->ranks)
         json_int(json, "ranks", point->ranks);
     json_text(json, "device", point->device);
+    json_text(json, "mode", point->mode);
     json_text(json, "precision", point->precision);
     json_text(json, "scenario", scenario_name(point->protocol.scenario));
     json_text(json, "status", status_name(r));
@@ -151,18 +152,27 @@ static void print_notes(const struct record *r)
         printf("    note: %s\n", note);
 }
 
+/* With what is not as usual, in the order of compare and history. */
+static void name_row(const struct point *point, char *name, size_t size)
+{
+    const char *words[][2] = {{point->mode, "inference"},
+                              {point->precision, "f32"},
+                              {scenario_name(point->protocol.scenario), "single_stream"},
+                              {point->protocol.cold ? "cold" : "", ""}};
+    char ranks[24] = "";
+    if (point->ranks)
+        snprintf(ranks, sizeof(ranks), " ranks=%d", point->ranks);
+    size_t used = (size_t)snprintf(name, size, "%s%s", point->spec, ranks);
+    for (size_t k = 0; k < sizeof(words) / sizeof(*words) && used < size; k++)
+        if (strcmp(words[k][0], words[k][1]) != 0)
+            used += (size_t)snprintf(name + used, size - used, " %s", words[k][0]);
+}
+
 static void print_row(const struct point *point, const struct record *r)
 {
     const struct metric_record *time = record_metric(r, "time_s");
-    char name[192], ranks[24] = "";
-    if (point->ranks)
-        snprintf(ranks, sizeof(ranks), " ranks=%d", point->ranks);
-    bool single = point->protocol.scenario == SCENARIO_SINGLE_STREAM;
-    bool usual = strcmp(point->precision, "f32") == 0;
-    snprintf(name, sizeof(name), "%s%s%s%s%s%s%s", point->spec, ranks, usual ? "" : " ",
-             usual ? "" : point->precision, single ? "" : " ",
-             single ? "" : scenario_name(point->protocol.scenario),
-             point->protocol.cold ? " cold" : "");
+    char name[192];
+    name_row(point, name, sizeof(name));
     printf("%-24s %6lld %7d %7lld", name, (long long)point->batch, point->threads,
            time ? (long long)time->n : 0);
     print_number(time ? time->value * 1e3 : NAN, 4, "");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/registry.h"
+#include "base/text/markdown.h"
 #include "base/text/table.h"
 #include "harness/compare/comparison_print.h"
 
@@ -148,15 +149,6 @@ void comparison_write_text(const struct comparison_set *set, FILE *stream)
 }
 
 /* ---- Markdown ---- */
-
-static void markdown_text(const char *text, FILE *stream)
-{
-    for (; *text; text++) {
-        if (strchr("|\\`*_<>[]", *text))
-            fputc('\\', stream);
-        fputc(*text == '\n' ? ' ' : *text, stream);
-    }
-}
 
 static void markdown_cells(FILE *stream, const char *const *cells, int count)
 {

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text/markdown.h"
 #include "results/format.h"
 
 /* A metric in the unit in which people read it. */
@@ -17,15 +18,6 @@ static const struct shown {
     {"latency_p99_s", "p99 [ms]", 1e3, 4}, {"throughput", "throughput [1/s]", 1, 4},
     {"flop_rate", "GFLOP/s", 1e-9, 4},     {"fraction_of_peak", "of peak [%]", 100, 3},
 };
-
-static void write_text(const char *text, FILE *stream)
-{
-    for (; *text; text++)
-        if (*text == '|')
-            fputs("\\|", stream);
-        else
-            fputc(*text == '\n' || *text == '\r' ? ' ' : *text, stream);
-}
 
 static void write_head(FILE *stream)
 {
@@ -44,7 +36,7 @@ static void write_run(const struct grid *grid, int64_t row, FILE *stream)
     fprintf(stream, "%sRun `%s`", row ? "\n" : "", grid_text(grid, row, "run"));
     for (int k = 0; k < ARRAY_COUNT(parts); k++) {
         fputs(", ", stream);
-        write_text(grid_text(grid, row, parts[k]), stream);
+        markdown_text(grid_text(grid, row, parts[k]), stream);
     }
     fputs("\n\n", stream);
     write_head(stream);
@@ -55,12 +47,17 @@ static void write_result(const struct grid *grid, int64_t row, const double *val
     static const char *const parts[] = {"batch", "threads", "precision", "scenario"};
     char spec[256];
     const char *status = grid_text(grid, row, "status"), *verdict = grid_text(grid, row, "verdict");
+    const char *mode = grid_text(grid, row, "mode");
     format_spec(grid, row, spec, sizeof(spec));
     fputs("| ", stream);
-    write_text(spec, stream);
+    markdown_text(spec, stream);
+    if (strcmp(mode, "inference") != 0) {
+        fputc(' ', stream);
+        markdown_text(mode, stream);
+    }
     for (int k = 0; k < ARRAY_COUNT(parts); k++) {
         fputs(" | ", stream);
-        write_text(grid_text(grid, row, parts[k]), stream);
+        markdown_text(grid_text(grid, row, parts[k]), stream);
     }
     fprintf(stream, " | %s |", strcmp(status, "ok") == 0 ? verdict : status);
     for (int k = 0; k < ARRAY_COUNT(shown); k++)

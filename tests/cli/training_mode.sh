@@ -17,6 +17,15 @@ prints 'skipped: scenario "server": nobody waits'
 run ridge plan ncf --mode learning
 exits 2
 
+# A row says which mode it is of.
+run ridge run ncf -b 1 --mode inference,training --device null --rounds 1 --no-verify --no-report --no-ceilings --db "$db"
+prints '^ncf +1 +[0-9]+ '
+prints '^ncf training +1 +[0-9]+ '
+runs ridge export --format markdown --db "$db"
+prints '^\| ncf \| 1 \|'
+prints '^\| ncf training \| 1 \| .* \| single\\_stream \|'
+rm -f "$db"
+
 runs ridge plan ncf --mode inference,training --recompute --json
 holds '.points[0].skip | startswith("recompute: only a step of training")'
 holds '.points[1] | .skip == null and (.canonical | endswith(" recompute=auto"))'

@@ -282,6 +282,8 @@ TEST(markdown_has_one_line_per_result)
     assert_int_equal(lines, 2 + 3);
     assert_non_null(strstr(text, "| valid | 100 | 120 | - |"));
     assert_non_null(strstr(text, "| failed | - |"));
+    /* As in `ridge compare --markdown`: nothing of a name is taken for a mark. */
+    assert_non_null(strstr(text, "comma, \"quote\" \\| pipe line \\\\ back"));
 }
 
 TEST(empty_grid_is_still_a_document)
