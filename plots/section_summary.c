@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers/stats.h"
 #include "base/registry.h"
 #include "plots/page.h"
 #include "plots/text.h"
@@ -41,7 +42,7 @@ static void put_median(struct page *page, int64_t row)
     const struct grid *g = &page->results;
     double median = grid_number(g, row, "median");
     double half =
-        fmax(grid_number(g, row, "ci_high") - median, median - grid_number(g, row, "ci_low"));
+        stats_half_width(median, grid_number(g, row, "ci_low"), grid_number(g, row, "ci_high"));
     page_raw(page,
              "<td class=\"num\" data-label=\"Median time\" data-sort=\"%s\"><strong>%s</strong>",
              page_sort_key(median).s, text_time(median).s);

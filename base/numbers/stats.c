@@ -47,6 +47,12 @@ bool stats_median_interval(const double *sorted, int count, double *low, double 
     return true;
 }
 
+double stats_half_width(double value, double low, double high)
+{
+    double above = high - value, below = value - low;
+    return isnan(above) || isnan(below) ? NAN : fmax(above, below);
+}
+
 double stats_mean(const double *samples, int count)
 {
     double sum = 0;

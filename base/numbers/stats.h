@@ -14,6 +14,8 @@ double stats_quantile(const double *sorted, int count, double q);
 double stats_median(const double *sorted, int count);
 /* 95 % confidence interval of the median by order statistics; returns false under 6 samples. */
 bool stats_median_interval(const double *sorted, int count, double *low, double *high);
+/* What is printed as +- of a value with an interval: the larger side. NAN where an end is. */
+double stats_half_width(double value, double low, double high);
 
 /* Arithmetic mean, NAN without samples; standard deviation with n - 1, NAN under 2 samples. */
 double stats_mean(const double *samples, int count);

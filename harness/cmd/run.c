@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/stats.h"
 #include "base/text/json.h"
 #include "harness/campaign/campaign.h"
 #include "harness/campaign/plan_time.h"
@@ -176,7 +177,8 @@ static void print_row(const struct point *point, const struct record *r)
     printf("%-24s %6lld %7d %7lld", name, (long long)point->batch, point->threads,
            time ? (long long)time->n : 0);
     print_number(time ? time->value * 1e3 : NAN, 4, "");
-    print_number(time ? 50 * (time->ci_high - time->ci_low) / time->value : NAN, 2, " %");
+    double half = time ? stats_half_width(time->value, time->ci_low, time->ci_high) : NAN;
+    print_number(time ? 100 * half / time->value : NAN, 2, " %");
     print_number(record_value(r, "latency_p90_s") * 1e3, 4, "");
     print_number(record_value(r, "throughput"), 4, "");
     print_number(record_value(r, "flop_rate") * 1e-9, 4, "");
@@ -387,8 +389,9 @@ REGISTER(command, run) = {
     .help =
         "Verifies, warms up and times every point, counts its work, times its steps, and keeps\n"
         "all of it in the database. Without an argument: ./suite.toml, or the suite quick.\n\n"
-        "Times are medians of whole executions with the half-width of their 95 % interval; `of\n"
-        "peak` is the share of the FP32 FMA peak measured around the same samples.\n\n"
+        "Times are medians of whole executions with the half-width of their 95 % interval, on its\n"
+        "wider side; `of peak` is the share of the FP32 FMA peak measured around the same "
+        "samples.\n\n"
         "What is measured with --isa, --max-error, --no-winograd, --no-tune, --quick-tune or\n"
         "--no-fuse is no history of what is measured without: these make points of their own.\n\n"
         "--against PROGRAM measures two programs in turns, point by point and sample by sample,\n"

@@ -64,3 +64,11 @@ TEST(the_interval_narrows)
     }
     assert_true(width[1] < 0.6 * width[0]);
 }
+
+/* The run's table halved the interval, the report took its larger side. */
+TEST(half_width_is_the_larger_side)
+{
+    assert_true(stats_half_width(10, 9, 14) == 4);
+    assert_true(stats_half_width(10, 7, 11) == 3);
+    assert_true(isnan(stats_half_width(10, NAN, 14)) && isnan(stats_half_width(10, 9, NAN)));
+}
