@@ -90,6 +90,7 @@ enum { EMPTY_LEAST_S = 60 };
 static void take_in(struct store *store, const char *file)
 {
     struct ingest_counts counts;
+    struct error why = {0};
     char journal[PATH_BYTES + 320];
     struct stat info;
     if (!is_trusted(file, false) || stat(file, &info) != 0)
@@ -99,8 +100,12 @@ static void take_in(struct store *store, const char *file)
             unlink(file);
         return;
     }
-    if (store_ingest(store, file, &counts, NULL) != STATUS_OK) {
-        store->spools_left += store->last_code != SQLITE_BUSY;
+    if (store_ingest(store, file, &counts, &why) != STATUS_OK) {
+        if (store->last_code == SQLITE_BUSY)
+            return;
+        store->spools_left++;
+        store->spool_why = why;
+        snprintf(store->spool_left, sizeof(store->spool_left), "%.300s", file);
         return;
     }
     unlink(file);

@@ -22,6 +22,8 @@ struct store {
     char *path;                                 /* as the caller wrote it */
     sqlite3_stmt *statements[STORE_STATEMENTS]; /* of results/put.c, prepared when first used */
     int spools_left;
+    char spool_left[320];   /* one of them ... */
+    struct error spool_why; /* ... and why it was not taken in */
     int busy_ms;
     int last_code;  /* of SQLite, when something last failed */
     bool has_log;   /* written through a write-ahead log */

@@ -249,3 +249,9 @@ int store_spools_left(const struct store *store)
 {
     return store->spools_left;
 }
+
+const char *store_spool_left(const struct store *store, const char **why)
+{
+    *why = store->spool_why.message;
+    return store->spool_left;
+}

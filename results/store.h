@@ -36,6 +36,8 @@ enum status store_open_spool(const char *path, const char *uuid, struct store **
                              struct error *err);
 /* How many spools store_open found and could not take in: damaged ones, mostly. They stay. */
 int store_spools_left(const struct store *store);
+/* The file of one of them, or "", and why it was left. */
+const char *store_spool_left(const struct store *store, const char **why);
 void store_close(struct store *store);
 const char *store_path(const struct store *store);
 

@@ -111,10 +111,17 @@ static enum status open_store(struct campaign *c, struct error *err)
     enum status status = store_open(c->options->db, STORE_WRITE, &c->store, err);
     if (status != STATUS_OK)
         return status;
-    if (store_spools_left(c->store))
+    const char *why, *left = store_spool_left(c->store, &why);
+    if (*left && c->options->resume) /* what it holds would be measured again, and refused */
+        return FAIL(
+            err, STATUS_FAILED,
+            "results of an earlier run are kept in %.200s and could not be taken into %.100s, so "
+            "it is not known what is missing (%.200s). Take them in first, or begin anew "
+            "without --resume",
+            left, c->options->db, why);
+    if (*left)
         snprintf(c->result->note, sizeof(c->result->note),
-                 "%d results kept apart in %.300s.spool could not be taken in",
-                 store_spools_left(c->store), c->options->db);
+                 "results kept apart in %.200s could not be taken in: %.200s", left, why);
     return resume_or_begin(c, err);
 }
 

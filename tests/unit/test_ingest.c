@@ -328,7 +328,10 @@ TEST(damaged_spool_stays_and_is_told)
     snprintf(path, sizeof(path), "%s.spool/%s.db", place->db, uuid_a);
     write_file(path, "this is no database at all, but it is long enough to be looked at");
     struct store *store = place_store(place->db);
+    const char *why;
     assert_int_equal(store_spools_left(store), 1);
+    assert_string_equal(store_spool_left(store, &why), path);
+    assert_non_null(strstr(why, path));
     assert_int_equal(access(path, F_OK), 0);
     store_close(store);
 }
