@@ -226,7 +226,8 @@ static void print_end(const struct campaign_result *r, const struct plan *plan, 
     if (r->note[0])
         fprintf(stderr, "ridge: %s\n", r->note);
     if (r->interrupted)
-        fprintf(stderr, "ridge: interrupted; the same command with --resume goes on\n");
+        fprintf(stderr, "ridge: interrupted%s\n",
+                db ? "; the same command with --resume goes on" : ", and nothing of it is kept");
     if (r->resumed)
         fprintf(stderr, "ridge: %d of %d points were there already\n", r->resumed, plan->count);
     if (r->unasked)
@@ -325,6 +326,15 @@ static const char *useless_against(const struct run_options *o)
                             : NULL;
 }
 
+/* What an option lacks to have an effect; NULL: nothing. */
+static const char *without_effect(const struct run_options *o)
+{
+    return o->resume && o->no_db ? "--resume goes on with a stored run, and --no-db stores none"
+           : o->repeat && !o->interleave         ? "--repeat belongs to --interleave"
+           : o->model.retune && o->model.no_tune ? "--retune times all kernels, and --no-tune none"
+                                                 : NULL;
+}
+
 static int run_turns(const struct plan *plan, const struct run_options *o, const char *command)
 {
     const struct against_options against = {.program = o->against,
@@ -348,6 +358,10 @@ static int run_main(int word_count, char **words, const void *values)
                 "ridge: %s has no meaning with --against, which stores two runs and compares "
                 "them\n",
                 useless_against(&o));
+        return EXIT_USAGE;
+    }
+    if (without_effect(&o)) {
+        fprintf(stderr, "ridge: %s\n", without_effect(&o));
         return EXIT_USAGE;
     }
     if (o.interleave) {

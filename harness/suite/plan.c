@@ -208,6 +208,23 @@ static enum status expand_all(struct planner *planner, const char *only)
     return STATUS_OK;
 }
 
+/* An option that no point makes use of would be ignored silently. */
+static enum status check_effects(const struct planner *planner, const struct plan_overrides *o)
+{
+    const struct plan *plan = planner->plan;
+    bool recomputes = false, serves = false;
+    for (int k = 0; k < plan->count; k++) {
+        recomputes = recomputes || plan->points[k].recompute;
+        serves = serves || plan->points[k].protocol.scenario == SCENARIO_SERVER;
+    }
+    if (o->segments && !recomputes)
+        return FAIL(planner->err, STATUS_FAILED, "--segments belongs to --recompute");
+    if ((o->latency_bound || o->quantile) && !serves)
+        return FAIL(planner->err, STATUS_FAILED, "--%s belongs to --scenario server",
+                    o->latency_bound ? "latency-bound" : "quantile");
+    return STATUS_OK;
+}
+
 static enum status make(struct planner *planner, char *const *words, int count,
                         const struct plan_overrides *overrides)
 {
@@ -217,7 +234,8 @@ static enum status make(struct planner *planner, char *const *words, int count,
         TRY(add_suite(planner, words[k]));
     TRY(describe(planner));
     planner->plan->order_seed = overrides->order_seed;
-    return expand_all(planner, overrides->only);
+    TRY(expand_all(planner, overrides->only));
+    return check_effects(planner, overrides);
 }
 
 enum status plan_from_words(char *const *words, int count, const struct plan_overrides *overrides,

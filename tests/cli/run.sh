@@ -61,4 +61,26 @@ for command in run verify explain; do
     exits 2
 done
 
+# An option without effect is refused: it would be ignored silently.
+refuses '\-\-resume goes on with a stored run, and --no-db stores none' ridge run ncf --resume --no-db
+refuses '\-\-repeat belongs to --interleave' ridge run ncf --repeat 2 --no-db
+refuses '\-\-retune times all kernels, and --no-tune none' ridge run ncf --retune --no-tune --no-db
+for command in run plan; do
+    refuses '\-\-segments belongs to --recompute' ridge $command ncf --mode training --segments 2
+    refuses '\-\-latency-bound belongs to --scenario server' ridge $command ncf --latency-bound 0.1
+    refuses '\-\-quantile belongs to --scenario server' ridge $command ncf --quantile 0.9 --scenario offline
+done
+runs ridge plan ncf --scenario single_stream,server --latency-bound 0.1 --quantile 0.9
+
+# Nothing that is not stored can be gone on with.
+"$RIDGE" run ncf --device null --no-db --rounds 50 --samples 1000000 --seconds-max 1000000 --no-verify >"$output" 2>"$errors" &
+victim=$!
+sleep 1
+kill -s TERM $victim
+wait $victim
+code=$?
+tap_what="a run that stores nothing, interrupted"
+complains 'interrupted, and nothing of it is kept'
+check "nothing is said of --resume" sh -c '! grep -q resume "$0"' "$errors"
+
 finish
