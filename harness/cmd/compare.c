@@ -122,6 +122,8 @@ static enum status check_options(const struct compare_options *o, int word_count
         return FAIL(err, STATUS_FAILED, "--keep-program goes with --set-baseline");
     if (o->set_baseline && !*o->set_baseline)
         return FAIL(err, STATUS_FAILED, "--set-baseline needs a name");
+    if (o->set_baseline)
+        TRY(run_name_check("--set-baseline", o->set_baseline, err));
     int words = o->set_baseline ? 1 : 2;
     if (word_count != words)
         return FAIL(err, STATUS_FAILED, "%s, not %d",

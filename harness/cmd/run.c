@@ -13,6 +13,7 @@
 #include "harness/campaign/plan_time.h"
 #include "harness/campaign/record.h"
 #include "harness/cli/command.h"
+#include "harness/compare/run_words.h"
 #include "harness/measure/visits.h"
 #include "harness/turns/count_apart.h"
 #include "harness/turns/run_against.h"
@@ -33,7 +34,7 @@ static const struct option options[] = {
     PLAN_OPTIONS(struct run_options, plan),
     COMPILE_OPTIONS(struct run_options),
     {"tag", 0, OPTION_TEXT, offsetof(struct run_options, tag), "NAME",
-     "a name for this run, for compare and history"},
+     "a name for this run, for compare and history: without commas, not latest"},
     {"resume", 0, OPTION_FLAG, offsetof(struct run_options, resume), NULL,
      "continue the latest unfinished run of the same plan"},
     {"no-db", 0, OPTION_FLAG, offsetof(struct run_options, no_db), NULL, "store nothing"},
@@ -374,7 +375,8 @@ static int run_main(int word_count, char **words, const void *values)
     }
     o.plan.tuning = o.model.quick_tune ? "quick" : NULL;
     /* Where an option makes every point impossible, the command line is wrong, not the points. */
-    if (model_code_choice(&o.model, &o.plan.code, &err) != STATUS_OK ||
+    if ((o.tag && run_name_check("--tag", o.tag, &err) != STATUS_OK) ||
+        model_code_choice(&o.model, &o.plan.code, &err) != STATUS_OK ||
         plan_from_words(words, word_count, &o.plan, &plan, &err) != STATUS_OK)
         return command_fail(&err);
     if (plan.budget_s > 0) {

@@ -119,3 +119,17 @@ void run_list_close(struct run_list *list)
     list->count = 0;
     arena_release(&list->arena);
 }
+
+enum status run_name_check(const char *option, const char *name, struct error *err)
+{
+    size_t length = strlen(name);
+    bool latest = strcmp(name, "latest") == 0 || strncmp(name, "latest~", strlen("latest~")) == 0;
+    bool file = strstr(name, ".db:") || (length >= 3 && strcmp(name + length - 3, ".db") == 0);
+    if (!latest && !file && !strchr(name, ',') && name[0] != '-')
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED,
+                "%s \"%.100s\": by this word a run could not be found. Allowed is any text without "
+                "a comma that is not \"latest\" or \"latest~N\", does not begin with \"-\", and "
+                "neither ends in \".db\" nor has \".db:\" in it",
+                option, name);
+}

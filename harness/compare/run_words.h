@@ -32,4 +32,8 @@ enum status run_list_open(struct run_list *list, const char *words, const char *
                           struct error *err);
 void run_list_close(struct run_list *list);
 
+/* Refuses a name to be given to a run by which it could not be found, since the word means
+ * something else. option: "--tag". */
+enum status run_name_check(const char *option, const char *name, struct error *err);
+
 #endif

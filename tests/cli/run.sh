@@ -83,4 +83,13 @@ tap_what="a run that stores nothing, interrupted"
 complains 'interrupted, and nothing of it is kept'
 check "nothing is said of --resume" sh -c '! grep -q resume "$0"' "$errors"
 
+# A tag by which no run could be found is refused; so is a baseline.
+for tag in latest 'latest~1' 'a,b' x.db x.db:y; do
+    refuses 'by this word a run could not be found. Allowed is any text without a comma' \
+        ridge run ncf --device null --tag "$tag" --db "$tap_dir/tag.db"
+    refuses 'set-baseline .*: by this word a run could not be found' ridge compare latest --set-baseline "$tag" --db "$tap_dir/tag.db"
+done
+check "nothing was stored" test ! -e "$tap_dir/tag.db"
+runs ridge run ncf --device null --no-verify --no-report --no-ceilings --tag 'latest news' --db "$tap_dir/tag.db"
+
 finish
