@@ -30,12 +30,23 @@ static int by_score(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static bool has_not_a_number(const float *list, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++)
+        if (isnan(list[k]))
+            return true;
+    return false;
+}
+
 /* The share of all pairs of a positive and a negative sample in which the positive one has the
- * higher score, ties counting half: from the sum of the positive ones' ranks. */
+ * higher score, ties counting half: from the sum of the positive ones' ranks. Scores that are not
+ * numbers have no order, and then it is not known. */
 static double auc(const struct judged *j)
 {
     const float *targets = j->targets;
     int64_t count = j->answer_count < j->target_count ? j->answer_count : j->target_count;
+    if (has_not_a_number(j->answers, count))
+        return (double)NAN;
     struct answer *sorted = calloc((size_t)count + 1, sizeof(*sorted));
     double positives = 0, ranks = 0;
     for (int64_t k = 0; sorted && k < count; k++)

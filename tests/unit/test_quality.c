@@ -34,6 +34,12 @@ TEST(auc_of_one_class_is_not_known)
     assert_true(isnan(auc_of(0, scores, ones)));
 }
 
+TEST(auc_of_scores_that_are_not_numbers_ends_and_is_not_known)
+{
+    const float targets[] = {0, 1, 1, 0}, scores[] = {1, (float)NAN, 2, (float)NAN};
+    assert_true(isnan(auc_of(4, scores, targets)));
+}
+
 TEST(accuracy_is_the_share_of_rows_whose_largest_answer_is_the_target)
 {
     const float answers[] = {1, 2, 0, 5, 4, 3, 0, 0, 9};
