@@ -172,13 +172,14 @@ static enum status store_all(struct store *store, const struct train_facts *f, s
     struct environment environment;
     struct build_record build;
     struct rows rows;
-    struct record record = {.status = RESULT_OK,
-                            .valid = true,
-                            .reason = "",
+    const char *ended = f->result->reached ? "quality" : "steps";
+    struct record record = {.status = f->failure ? RESULT_FAILED : RESULT_OK,
+                            .valid = !f->failure,
+                            .reason = f->failure ? f->failure->message : "",
                             .verify_error = NAN,
                             .verify_bound = NAN,
                             .verify_how = "",
-                            .stop_reason = f->result->reached ? "quality" : "steps",
+                            .stop_reason = f->failure ? "" : ended,
                             .started_utc = f->started_utc,
                             .reproduce = f->command,
                             .wall_s = f->wall_s};
@@ -186,7 +187,9 @@ static enum status store_all(struct store *store, const struct train_facts *f, s
     TRY(environment_probe(&environment, arena, false, err));
     TRY(build_probe(&build, arena, err));
     TRY(make_point(f, arena, &record.point, err));
-    make_rows(&rows, f);
+    rows.count = 0;
+    if (!f->failure) /* what steps on wrong numbers take says nothing */
+        make_rows(&rows, f);
     record.metrics = rows.metrics;
     record.metric_count = rows.count;
     uuid_make(uuid);

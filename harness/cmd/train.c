@@ -159,11 +159,22 @@ static double samples_per_s(const struct train_result *r)
                       : (double)NAN;
 }
 
+/* "0.3127"; of a training that diverged in words: what printf calls "-nan" has no sign. */
+static const char *loss_text(double loss, char *text, size_t size)
+{
+    if (isfinite(loss))
+        snprintf(text, size, "%.4g", loss);
+    else
+        snprintf(text, size, "%s", isnan(loss) ? "not a number" : "infinite");
+    return text;
+}
+
 /* "loss 0.31, accuracy 0.9312, top-5 0.9981", "loss 0.17, AUC 0.9824 (at best 0.9860)" */
 static void describe(const struct quality *q, const struct train_judgement *j, char *text,
                      size_t size)
 {
-    size_t used = (size_t)snprintf(text, size, "loss %.4g", j->loss);
+    char loss[24];
+    size_t used = (size_t)snprintf(text, size, "loss %s", loss_text(j->loss, loss, sizeof(loss)));
     if (q && !isnan(j->quality) && used < size)
         used += (size_t)snprintf(text + used, size - used, ", %s %.4f", q->name, j->quality);
     if (q && !isnan(j->bayes) && used < size)
@@ -272,6 +283,17 @@ static void print_input(struct table *table, const struct train_result *r)
     }
 }
 
+static void print_losses_text(struct table *table, const struct train_result *r)
+{
+    char text[24];
+    double last = last_loss(r);
+    table_cell(table, "first loss");
+    table_cell(table, "%s", loss_text(r->losses[0], text, sizeof(text)));
+    table_cell(table, "last loss");
+    table_cell(table, "%s%s", loss_text(last, text, sizeof(text)),
+               isfinite(last) ? " (mean of the last tenth of the steps)" : "");
+}
+
 static void print_text(const struct trained *of, const struct train_result *r)
 {
     struct table table = {.incomplete = false};
@@ -288,10 +310,7 @@ static void print_text(const struct trained *of, const struct train_result *r)
     table_cell(&table, "steps");
     table_cell(&table, "%lld to %lld, of batch %lld%s", (long long)r->first + 1,
                (long long)r->steps, (long long)r->batch, parts);
-    table_cell(&table, "first loss");
-    table_cell(&table, "%.4g", r->losses[0]);
-    table_cell(&table, "last loss");
-    table_cell(&table, "%.4g (mean of the last tenth of the steps)", last_loss(r));
+    print_losses_text(&table, r);
     for (int k = 0; k < r->judged_count; k++) {
         char text[120];
         describe(of->quality, &r->judged[k], text, sizeof(text));
@@ -383,7 +402,8 @@ static void print_json(const struct trained *of, const struct train_result *r)
     json_close(&json);
 }
 
-static enum status keep(const struct trained *of, const struct train_result *r, struct error *err)
+static enum status keep(const struct trained *of, const struct train_result *r,
+                        const struct error *failure, struct error *err)
 {
     struct arena arena = {0};
     struct train_facts facts = {.job = of->job,
@@ -392,24 +412,26 @@ static enum status keep(const struct trained *of, const struct train_result *r, 
                                 .command = command_typed(&arena),
                                 .started_utc = of->started_utc,
                                 .wall_s = (double)(clock_now_ns() - of->began_ns) * 1e-9,
-                                .price = of->given->price};
+                                .price = of->given->price,
+                                .failure = failure};
     enum status status =
         facts.command ? train_store(of->given->db, &facts, err) : FAIL_NO_MEMORY(err);
     arena_release(&arena);
     return status;
 }
 
-static enum status report(const struct trained *of, const struct train_result *r, struct error *err)
+/* failure: of the training; NULL: none. */
+static enum status report(const struct trained *of, const struct train_result *r,
+                          const struct error *failure, struct error *err)
 {
-    if (r->steps <= r->first)
-        return STATUS_OK;
-    if (of->given->json)
+    bool stepped = r->steps > r->first;
+    if (stepped && of->given->json)
         print_json(of, r);
-    else
+    else if (stepped)
         print_text(of, r);
-    if (of->given->tsv)
+    if (stepped && of->given->tsv)
         TRY(dawnbench_write(of->given->tsv, of->data, of->quality, r, err));
-    return of->given->db ? keep(of, r, err) : STATUS_OK;
+    return of->given->db && (stepped || failure) ? keep(of, r, failure, err) : STATUS_OK;
 }
 
 static enum status learn(const struct train_job *job, const struct train_options_given *o,
@@ -435,7 +457,7 @@ static enum status learn(const struct train_job *job, const struct train_options
         fprintf(stderr, "\r\033[K");
     *cut_short = result.steps < of.steps && !result.reached;
     struct error why;
-    enum status reported = report(&of, &result, &why);
+    enum status reported = report(&of, &result, status == STATUS_OK ? NULL : err, &why);
     if (status == STATUS_OK && reported != STATUS_OK) {
         status = reported;
         *err = why;

@@ -454,8 +454,8 @@ static enum status one_step(struct trainer *t, int64_t step, struct train_result
     if (isfinite(loss))
         return STATUS_OK;
     return FAIL(err, STATUS_INVALID,
-                "the loss of step %lld is %g: a smaller --rate than %g may help",
-                (long long)step + 1, loss, (double)rate);
+                "the loss of step %lld is %s: a smaller --rate than %g may help",
+                (long long)step + 1, isnan(loss) ? "not a number" : "infinite", (double)rate);
 }
 
 static enum status judge_now(struct trainer *t, struct train_result *r, struct error *err)
@@ -472,7 +472,11 @@ static enum status judge_now(struct trainer *t, struct train_result *r, struct e
     TRY(judge_run(t->judge, judgement, err));
     r->judged_count++;
     r->reached |= judgement->quality >= t->job.until; /* never of a NAN */
-    return STATUS_OK;
+    if (isfinite(judgement->loss))
+        return STATUS_OK;
+    return FAIL(err, STATUS_INVALID,
+                "after step %lld the loss of held-out samples is %s: a smaller --rate may help",
+                (long long)r->steps, isnan(judgement->loss) ? "not a number" : "infinite");
 }
 
 static enum status run_steps(struct trainer *t, train_watch *watch, void *context,

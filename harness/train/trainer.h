@@ -107,7 +107,7 @@ enum status train_optimiser_parse(const char *name, struct recipe *recipe, struc
 enum status train_letters_parse(const char *text, struct train_job *job, struct error *err);
 
 enum status trainer_open(const struct train_job *job, struct trainer **out, struct error *err);
-/* INVALID where a loss is not a number. What was reached stands in *result in any case. */
+/* INVALID where a loss is not a finite number. What was reached stands in *result in any case. */
 enum status trainer_run(struct trainer *trainer, train_watch *watch, void *context,
                         struct train_result *result, struct error *err);
 const struct training *trainer_of(const struct trainer *trainer);

@@ -177,4 +177,20 @@ refuses 'did you mean "adam"' ridge train ncf --optimiser adm
 run ridge train ncf --tiny --rate 1e30 --steps 50 --optimiser sgd -t 1 --no-tune
 exits 3
 complains 'the loss of step [0-9]+ is .*smaller --rate'
+
+# A training that diverges is kept as failed, with the reason and without times: nothing to be ranked.
+db=$tap_dir/diverged.db
+run ridge train ncf --tiny --rate 1e30 -n 5 -t 1 --no-tune --db "$db"
+exits 3
+complains 'the loss of step 2 is not a number: a smaller --rate'
+prints 'last loss +not a number$'
+is "kept as" "failed|invalid|the loss of step 2 is not a number: a smaller --rate than 1e+30 may help|" \
+    "$(sql 'SELECT status, verdict, reason, stop_reason FROM result')"
+is "numbers of a training that diverged" 0 "$(sql 'SELECT count(*) FROM metric')"
+# Its last step breaks the weights: the loss of held-out samples tells, and their AUC is not known.
+db=$tap_dir/judged.db
+run timeout 60 "$RIDGE" train ncf --tiny --rate 1e30 -n 1 -t 1 --no-tune --db "$db"
+exits 3
+complains 'after step 1 the loss of held-out samples is not a number'
+is "kept as" failed "$(sql 'SELECT status FROM result')"
 finish
