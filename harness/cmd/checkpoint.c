@@ -16,7 +16,7 @@ struct checkpoint_options {
 };
 
 static const struct option options[] = {
-    {"tolerance", 't', OPTION_SHARE, offsetof(struct checkpoint_options, tolerance), "SHARE",
+    {"tolerance", 't', OPTION_FLOAT, offsetof(struct checkpoint_options, tolerance), "SHARE",
      "diff: distance of a tensor, relative to the norm of all of its kind, up to which it counts "
      "as "
      "equal (default 0: the same bits)"},
@@ -274,6 +274,8 @@ static enum status diff(const char *a, const char *b, const struct checkpoint_op
                         int *exit_code, struct error *err)
 {
     struct diff d = {0};
+    if (o->tolerance < 0)
+        return FAIL(err, STATUS_FAILED, "--tolerance %g: take 0 or more", o->tolerance);
     enum status status = checkpoint_open(a, &d.a, err);
     if (status == STATUS_OK)
         status = checkpoint_open(b, &d.b, err);

@@ -52,6 +52,11 @@ refuses 'absent' ridge checkpoint show "$tap_dir/absent"
 refuses 'show FILE' ridge checkpoint look "$two"
 run ridge checkpoint diff "$two"
 exits 2
+# 0 is the default, and a distance may be larger than the norm.
+run ridge checkpoint diff "$two" "$three" -t 0
+exits 1
+runs ridge checkpoint diff "$two" "$two" -t 0
+runs ridge checkpoint diff "$two" "$three" --tolerance 1.5
 run ridge checkpoint diff "$two" "$three" --tolerance -1
 exits 2
 
