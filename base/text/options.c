@@ -110,6 +110,8 @@ static struct range range_of(enum option_kind kind)
         return (struct range){0, 1000};
     case OPTION_SHARE:
         return (struct range){1e-12, 1};
+    case OPTION_POSITIVE:
+        return (struct range){DBL_TRUE_MIN, DBL_MAX};
     default:
         return (struct range){-DBL_MAX, DBL_MAX};
     }
@@ -121,6 +123,9 @@ static enum status check_range(const struct option *option, double value, const 
     struct range range = range_of(option->kind);
     if (value >= range.min && value <= range.max)
         return STATUS_OK;
+    if (option->kind == OPTION_POSITIVE)
+        return FAIL(err, STATUS_FAILED, "--%s needs a number above 0, got \"%.100s\"", option->name,
+                    text);
     return FAIL(err, STATUS_FAILED, "--%s needs a value from %.10g to %.10g, got \"%.100s\"",
                 option->name, range.min, range.max, text);
 }
@@ -176,6 +181,7 @@ static enum status store(const struct option *option, const char *text, void *va
     case OPTION_THREADS:
         return store_int(option, text, field, err);
     case OPTION_FLOAT:
+    case OPTION_POSITIVE:
     case OPTION_PERCENT:
     case OPTION_SHARE:
         return store_float(option, text, field, err);

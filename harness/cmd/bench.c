@@ -74,7 +74,7 @@ static const struct option options[] = {
      "milliseconds of a block of operations that is timed (default 10)"},
     {"blocks", 0, OPTION_COUNT, offsetof(struct bench_options, blocks), "N",
      "blocks of each case and turn (default 9, of several turns 3)"},
-    {"deadline", 0, OPTION_FLOAT, offsetof(struct bench_options, deadline_s), "S",
+    {"deadline", 0, OPTION_POSITIVE, offsetof(struct bench_options, deadline_s), "S",
      "seconds without progress after which all ranks give up (default 30)"},
     {"simulate", 0, OPTION_COUNT, offsetof(struct bench_options, simulated), "RANKS",
      "simulate so many ranks by SimGrid, each case once; needs --platform"},
@@ -259,7 +259,7 @@ static enum status read_options(const struct bench_options *o, struct bench *ben
         return FAIL(err, STATUS_FAILED, "--ranks %" PRId64 ": at most %d", o->ranks, RANKS_MAX);
     if (o->lanes > LANES_MAX)
         return FAIL(err, STATUS_FAILED, "--lanes %" PRId64 ": at most %d", o->lanes, LANES_MAX);
-    if (o->deadline_s < 0 || o->deadline_s > 1e6)
+    if (o->deadline_s > 1e6)
         return FAIL(err, STATUS_FAILED, "--deadline %g: take seconds up to 1e6", o->deadline_s);
     double deadline_s = o->deadline_s > 0 ? o->deadline_s : DEADLINE_S;
     bench->timing.schedule.lanes = (int)o->lanes;

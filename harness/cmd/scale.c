@@ -40,7 +40,7 @@ static const struct option options[] = {
     {"steps", 's', OPTION_COUNT, offsetof(struct scale_options_given, steps), "N", "default 20"},
     {"seed", 0, OPTION_INT, offsetof(struct scale_options_given, seed), "N",
      "of samples and first weights (default 0)"},
-    {"rate", 0, OPTION_FLOAT, offsetof(struct scale_options_given, rate), "X",
+    {"rate", 0, OPTION_POSITIVE, offsetof(struct scale_options_given, rate), "X",
      "learning rate that the schedule starts from; default: as published"},
     {"optimiser", 0, OPTION_TEXT, offsetof(struct scale_options_given, optimiser), "NAME",
      "in place of the published one, with its usual parameters"},
@@ -57,7 +57,7 @@ static const struct option options[] = {
      "of text with a vocabulary: keep or lower capitals (default: keep them where it has any)"},
     {"reader-threads", 0, OPTION_THREADS, offsetof(struct scale_options_given, reader_threads), "N",
      "of each rank, that read samples ahead (default 1)"},
-    {"read-limit", 0, OPTION_FLOAT, offsetof(struct scale_options_given, read_limit), "MB/s",
+    {"read-limit", 0, OPTION_POSITIVE, offsetof(struct scale_options_given, read_limit), "MB/s",
      "each rank reads no faster than that, as if from a remote disk"},
     {"db", 0, OPTION_TEXT, offsetof(struct scale_options_given, db), "FILE",
      "keeps the result in this database, for reports, plots and comparisons"},
@@ -75,7 +75,7 @@ static const struct option options[] = {
      "gradients move only while a step waits for them, for comparison"},
     {"sync-batch-norm", 0, OPTION_FLAG, offsetof(struct scale_options_given, sync_norms), NULL,
      "batch normalisation, and Dice, by the samples of all ranks"},
-    {"deadline", 0, OPTION_FLOAT, offsetof(struct scale_options_given, deadline_s), "S",
+    {"deadline", 0, OPTION_POSITIVE, offsetof(struct scale_options_given, deadline_s), "S",
      "seconds without a sign of life after which all ranks give up (default 60)"},
     {"hosts", 0, OPTION_TEXT, offsetof(struct scale_options_given, hosts), "FILE",
      "ranks on these hosts, started by the mpirun that is here; a line each: HOST or HOST:RANKS"},
@@ -85,7 +85,7 @@ static const struct option options[] = {
      "numbers of ranks that exist on paper, with --platform: nothing is trained"},
     {"platform", 0, OPTION_TEXT, offsetof(struct scale_options_given, platform), "FILE",
      "the network of --simulate: link_gbit_s, link_latency_us ... (docs/method.md)"},
-    {"step-time", 0, OPTION_FLOAT, offsetof(struct scale_options_given, step_s), "S",
+    {"step-time", 0, OPTION_POSITIVE, offsetof(struct scale_options_given, step_s), "S",
      "of one rank by itself; default: as ranks of this workload in --db were measured"},
     {"wire", 0, OPTION_TEXT, offsetof(struct scale_options_given, wire), "TYPE",
      "as what gradients cross between ranks: f16 or bf16 (default: as they are, f32)"},
@@ -207,8 +207,6 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     TRY(precision_from_name(o->model.precision, &precision, err));
     if (precision != PRECISION_F32)
         return UNSUPPORTED(err, "--precision \"%s\": training is in f32", o->model.precision);
-    if (o->rate < 0 || o->deadline_s < 0 || o->read_limit < 0)
-        return FAIL(err, STATUS_FAILED, "--rate, --deadline and --read-limit must be positive");
     if (o->weak && o->strong)
         return FAIL(err, STATUS_FAILED, "--weak or --strong, not both");
     TRY(train_job_of(spec, o->tiny, job, owned, err));
@@ -311,7 +309,7 @@ static enum status check_simulated(const struct scale_options_given *o, struct e
             err, STATUS_FAILED,
             "--simulate takes no --ranks, --hosts, --backend, --save, --resume, --strong, --data, "
             "--tables, --moments, --recompute or --sync-batch-norm");
-    if (o->step_s < 0 || (o->step_s == 0 && !o->db))
+    if (o->step_s == 0 && !o->db)
         return FAIL(err, STATUS_FAILED,
                     "--simulate takes the time of a step from --db FILE, where ranks of the same "
                     "workload were measured, or from --step-time");

@@ -33,7 +33,7 @@ static const struct option options[] = {
      "default: as published, or 1000"},
     {"seed", 0, OPTION_INT, offsetof(struct train_options_given, seed), "N",
      "of samples and first weights: the same seed gives the same losses (default 0)"},
-    {"rate", 0, OPTION_FLOAT, offsetof(struct train_options_given, rate), "X",
+    {"rate", 0, OPTION_POSITIVE, offsetof(struct train_options_given, rate), "X",
      "learning rate that the schedule starts from; default: as published"},
     {"optimiser", 0, OPTION_TEXT, offsetof(struct train_options_given, optimiser), "NAME",
      "instead of the published one, with its usual parameters"},
@@ -60,13 +60,13 @@ static const struct option options[] = {
      "passes over the data, in place of --steps"},
     {"reader-threads", 0, OPTION_THREADS, offsetof(struct train_options_given, reader_threads), "N",
      "that read samples ahead (default 1); the samples are the same"},
-    {"read-limit", 0, OPTION_FLOAT, offsetof(struct train_options_given, read_limit), "MB/s",
+    {"read-limit", 0, OPTION_POSITIVE, offsetof(struct train_options_given, read_limit), "MB/s",
      "read no faster than that, as if from a remote disk"},
     {"sizes", 0, OPTION_TEXT, offsetof(struct train_options_given, sizes), "LIST",
      "images that grow: 128:10,192:10,224:5 is a size and its epochs, or steps without --data"},
-    {"until", 0, OPTION_FLOAT, offsetof(struct train_options_given, until), "QUALITY",
+    {"until", 0, OPTION_POSITIVE, offsetof(struct train_options_given, until), "QUALITY",
      "end once held-out samples are judged so well: 0.93; judged after each epoch"},
-    {"price", 0, OPTION_FLOAT, offsetof(struct train_options_given, price), "X",
+    {"price", 0, OPTION_POSITIVE, offsetof(struct train_options_given, price), "X",
      "of the machine in dollars per hour: the summary says what the training cost"},
     {"tsv", 0, OPTION_TEXT, offsetof(struct train_options_given, tsv), "FILE",
      "time to accuracy in the form that DAWNBench takes"},
@@ -83,8 +83,6 @@ static const struct option options[] = {
 static enum status take_data(const struct train_options_given *o, struct train_job *job,
                              struct error *err)
 {
-    if (o->read_limit < 0 || o->price < 0 || o->until < 0)
-        return FAIL(err, STATUS_FAILED, "--read-limit, --price and --until must be positive");
     if ((o->epochs || o->sizes) && o->steps)
         return FAIL(err, STATUS_FAILED, "--steps and --%s contradict each other",
                     o->epochs ? "epochs" : "sizes");
@@ -110,8 +108,6 @@ static enum status make_job(const char *spec, const struct train_options_given *
     TRY(precision_from_name(o->model.precision, &precision, err));
     if (precision != PRECISION_F32)
         return UNSUPPORTED(err, "--precision \"%s\": training is in f32", o->model.precision);
-    if (o->rate < 0)
-        return FAIL(err, STATUS_FAILED, "--rate %g must be positive", o->rate);
     TRY(train_job_of(spec, o->tiny, job, owned, err));
     int64_t batch = job->model.batch;
     job->model = o->model;

@@ -168,7 +168,10 @@ done
 [ $killed = 2 ]
 tap_result $? "$killed trainings were killed after their first checkpoint"
 
-# What cannot be.
+# What cannot be. 0 was taken for what had not been given.
+for option in rate until price read-limit; do
+    refuses "\-\-$option needs a number above 0, got \"0\"" ridge train ncf --tiny --$option 0
+done
 run ridge train gemm
 exits 5
 complains 'gemm is not trained'

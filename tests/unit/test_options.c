@@ -9,7 +9,7 @@
 struct values {
     bool fast;
     int64_t batch;
-    double seconds;
+    double seconds, rate;
     const char *file;
     struct option_list items;
 };
@@ -18,6 +18,7 @@ static const struct option table[] = {
     {"fast", 'f', OPTION_FLAG, offsetof(struct values, fast), NULL, "be quick"},
     {"batch", 'b', OPTION_INT, offsetof(struct values, batch), "N", "rows"},
     {"seconds", 0, OPTION_FLOAT, offsetof(struct values, seconds), "X", "time"},
+    {"rate", 0, OPTION_POSITIVE, offsetof(struct values, rate), "X", "a number above 0"},
     {"file", 0, OPTION_TEXT, offsetof(struct values, file), "FILE", "where"},
     {"item", 'i', OPTION_LIST, offsetof(struct values, items), "NAME", "what"},
     {.name = NULL},
@@ -55,6 +56,19 @@ TEST(every_kind_is_stored)
     assert_string_equal(v.file, "a=b");
     assert_int_equal(v.items.count, 2);
     assert_string_equal(v.items.items[1], "y");
+}
+
+TEST(zero_is_no_positive_number)
+{
+    struct values v;
+    struct error err;
+    char *argv[WORDS_MAX];
+    int argc;
+    MUST(parse, "--rate 1e-300", &v, &argc, argv);
+    assert_true(v.rate == 1e-300);
+    assert_int_equal(parse("--rate 0", &v, &argc, argv, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "--rate needs a number above 0, got \"0\"");
+    assert_int_equal(parse("--rate=-1", &v, &argc, argv, &err), STATUS_FAILED);
 }
 
 TEST(dashes_that_are_no_options)
