@@ -180,6 +180,9 @@ static enum status store(const struct option *option, const char *text, void *va
     case OPTION_COUNT:
     case OPTION_THREADS:
         return store_int(option, text, field, err);
+    case OPTION_SEED:
+        ((struct option_seed *)field)->given = true;
+        return store_int(option, text, &((struct option_seed *)field)->value, err);
     case OPTION_FLOAT:
     case OPTION_POSITIVE:
     case OPTION_PERCENT:

@@ -6,7 +6,9 @@
 #ifndef BASE_TEXT_OPTIONS_H
 #define BASE_TEXT_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -16,7 +18,8 @@
 
 enum option_kind {
     OPTION_FLAG,
-    OPTION_INT,      /* any integer of 64 bits; commands take one of the next two */
+    OPTION_INT,      /* any integer of 64 bits; commands take one of the next three */
+    OPTION_SEED,     /* the same, into a struct option_seed: 0 and nothing differ */
     OPTION_COUNT,    /* integer from 1 to OPTION_COUNT_MAX */
     OPTION_THREADS,  /* integer from 1 to OPTION_THREADS_MAX */
     OPTION_FLOAT,    /* any finite number; commands take one of the next three */
@@ -34,11 +37,17 @@ struct option_list {
     int count;
 };
 
+struct option_seed {
+    int64_t value;
+    bool given;
+};
+
 struct option {
     const char *name; /* long, without dashes; NULL ends the table */
     char letter;      /* 0: none */
     enum option_kind kind;
-    size_t offset; /* into the command's struct: bool, int64_t, double, const char *, option_list */
+    size_t offset; /* into the command's struct: bool, int64_t, double, const char * or one of the
+                      above */
     const char *argument; /* "N", "FILE"; NULL for flags */
     const char *help;
 };

@@ -17,6 +17,7 @@
 #include "harness/scale/scale_print.h"
 #include "harness/scale/scale_store.h"
 #include "harness/scale/scale_text.h"
+#include "harness/train/notes.h"
 #include "harness/watch/interrupt.h"
 
 enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_SIMULATED = 2 };
@@ -25,7 +26,8 @@ struct scale_options_given {
     struct model_options model;
     const char *ranks, *save, *resume, *db, *backend, *algorithm, *tables, *moments, *data;
     const char *simulate, *platform, *wire, *hosts, *letters, *optimiser;
-    int64_t steps, seed, unit_bytes, reader_threads, lanes;
+    struct option_seed seed;
+    int64_t steps, unit_bytes, reader_threads, lanes;
     double rate, deadline_s, read_limit, step_s;
     bool tiny, json, points, weak, strong, no_thread, sync_norms;
 };
@@ -38,7 +40,7 @@ static const struct option options[] = {
     {"strong", 0, OPTION_FLAG, offsetof(struct scale_options_given, strong), NULL,
      "--batch is that of all ranks together"},
     {"steps", 's', OPTION_COUNT, offsetof(struct scale_options_given, steps), "N", "default 20"},
-    {"seed", 0, OPTION_INT, offsetof(struct scale_options_given, seed), "N",
+    {"seed", 0, OPTION_SEED, offsetof(struct scale_options_given, seed), "N",
      "of samples and first weights (default 0)"},
     {"rate", 0, OPTION_POSITIVE, offsetof(struct scale_options_given, rate), "X",
      "learning rate that the schedule starts from; default: as published"},
@@ -49,7 +51,8 @@ static const struct option options[] = {
     {"save", 0, OPTION_TEXT, offsetof(struct scale_options_given, save), "FILE",
      "writes a checkpoint at the end; with one number of ranks"},
     {"resume", 0, OPTION_TEXT, offsetof(struct scale_options_given, resume), "FILE",
-     "goes on from a checkpoint whose steps had as many samples"},
+     "goes on from a checkpoint whose steps had as many samples, with its seed, and its rate "
+     "unless --rate gives another"},
     {"data", 0, OPTION_TEXT, offsetof(struct scale_options_given, data), "PATH",
      "learn from files, of a format that their names tell, or as FORMAT:PATH; each rank reads its "
      "own part of every batch"},
@@ -213,7 +216,7 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     int64_t batch = job->model.batch;
     job->model = o->model;
     job->model.batch = o->model.batch ? o->model.batch : batch ? batch : workload_of(spec)->batch;
-    job->seed = (uint64_t)o->seed;
+    job->seed = (uint64_t)o->seed.value;
     job->save = o->save;
     job->resume = o->resume;
     job->unit_bytes = o->unit_bytes;
@@ -235,6 +238,22 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     s->no_thread = o->no_thread;
     s->deadline_ns = (uint64_t)((o->deadline_s > 0 ? o->deadline_s : SCALE_DEADLINE_S) * 1e9);
     return read_names(o, s, err);
+}
+
+/* What the checkpoint says of the training. The first of launched ranks says so. */
+static enum status resume(const struct scale_options_given *o, struct scale_options *s,
+                          struct error *err)
+{
+    const struct train_given given = {.seed = o->seed.given, .rate = o->rate > 0};
+    struct train_resumed from;
+    char text[512];
+    if (!s->job.resume)
+        return STATUS_OK;
+    TRY(train_resume(&s->job, &given, &from, err));
+    train_resume_text(&s->job, &given, &from, text, sizeof(text));
+    if (!o->points && (!s->launched || s->rank == 0)) /* ranks of --hosts: who started them did */
+        fprintf(stderr, "%s\n", text);
+    return STATUS_OK;
 }
 
 /* ---- at work ---- */
@@ -415,6 +434,7 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
         ranks[0] = usual.ranks, count = 1;
     if (o->save && count > 1)
         return FAIL(err, STATUS_FAILED, "--save needs one number of ranks: --ranks 4");
+    TRY(resume(o, &usual, err));
     usual.shares = most_of(ranks, count);
     backend_version(usual.backend, version, sizeof(version));
     enum status status = STATUS_OK;

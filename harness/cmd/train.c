@@ -16,13 +16,15 @@
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
 #include "harness/train/dawnbench.h"
+#include "harness/train/notes.h"
 #include "harness/train/trainer.h"
 #include "harness/watch/interrupt.h"
 
 struct train_options_given {
     struct model_options model;
     const char *optimiser, *save, *resume, *data, *letters, *sizes, *tsv, *db;
-    int64_t steps, seed, eval_every, save_every, epochs, reader_threads;
+    struct option_seed seed;
+    int64_t steps, eval_every, save_every, epochs, reader_threads;
     double rate, read_limit, until, price;
     int64_t micro_batches;
     bool tiny, json;
@@ -31,7 +33,7 @@ struct train_options_given {
 static const struct option options[] = {
     {"steps", 'n', OPTION_COUNT, offsetof(struct train_options_given, steps), "N",
      "default: as published, or 1000"},
-    {"seed", 0, OPTION_INT, offsetof(struct train_options_given, seed), "N",
+    {"seed", 0, OPTION_SEED, offsetof(struct train_options_given, seed), "N",
      "of samples and first weights: the same seed gives the same losses (default 0)"},
     {"rate", 0, OPTION_POSITIVE, offsetof(struct train_options_given, rate), "X",
      "learning rate that the schedule starts from; default: as published"},
@@ -50,7 +52,8 @@ static const struct option options[] = {
     {"save-every", 0, OPTION_COUNT, offsetof(struct train_options_given, save_every), "N",
      "and every N steps"},
     {"resume", 0, OPTION_TEXT, offsetof(struct train_options_given, resume), "FILE",
-     "goes on from a checkpoint, as if the training had never stopped"},
+     "goes on from a checkpoint, as if the training had never stopped, with its seed, and its rate "
+     "unless --rate gives another"},
     {"data", 0, OPTION_TEXT, offsetof(struct train_options_given, data), "PATH",
      "learn from files, of a format that their names tell, or as FORMAT:PATH; see `ridge list "
      "data`"},
@@ -112,7 +115,7 @@ static enum status make_job(const char *spec, const struct train_options_given *
     int64_t batch = job->model.batch;
     job->model = o->model;
     job->model.batch = o->model.batch ? o->model.batch : batch;
-    job->seed = (uint64_t)o->seed;
+    job->seed = (uint64_t)o->seed.value;
     job->eval_every = o->eval_every;
     job->save = o->save;
     job->save_every = o->save_every;
@@ -128,6 +131,21 @@ static enum status make_job(const char *spec, const struct train_options_given *
         job->recipe.schedule.rate = o->rate;
     TRY(take_data(o, job, err));
     return train_optimiser_parse(o->optimiser, &job->recipe, err);
+}
+
+/* What the checkpoint says of the training, and says so. */
+static enum status resume(const struct train_options_given *o, struct train_job *job,
+                          struct error *err)
+{
+    const struct train_given given = {.seed = o->seed.given, .rate = o->rate > 0};
+    struct train_resumed from;
+    char text[512];
+    if (!job->resume)
+        return STATUS_OK;
+    TRY(train_resume(job, &given, &from, err));
+    train_resume_text(job, &given, &from, text, sizeof(text));
+    fprintf(stderr, "%s\n", text);
+    return STATUS_OK;
 }
 
 /* ---- progress ---- */
@@ -474,6 +492,8 @@ static int train_main(int word_count, char **words, const void *values)
         return command_fail(&err);
     }
     enum status status = make_job(words[0], o, &job, &owned, &err);
+    if (status == STATUS_OK)
+        status = resume(o, &job, &err);
     if (status == STATUS_OK)
         status = learn(&job, o, &cut_short, &err);
     free(owned);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness/train/notes.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "mnist of 60000" */
@@ -37,6 +39,8 @@ void train_notes_make(struct train_notes *n, const struct train_job *job, int64_
     n->list[1] = (struct safetensors_note){"micro_batches", n->micro_batches};
     n->list[2] = (struct safetensors_note){"data", n->data};
     n->list[3] = (struct safetensors_note){"sizes", n->sizes};
+    snprintf(n->rate, sizeof(n->rate), "%.17g", job->recipe.schedule.rate);
+    n->list[4] = (struct safetensors_note){"rate", n->rate};
 }
 
 /* Of a file that is older than the note: what all trainings had then. */
@@ -67,4 +71,57 @@ enum status train_notes_check(const struct train_notes *n, const struct train_jo
         return FAIL(err, STATUS_FAILED, "%s was trained on images of sizes \"%s\", not \"%s\"",
                     job->resume, sizes, n->sizes);
     return STATUS_OK;
+}
+
+/* A file that is older than the note has six digits of it in "adam, rate 0.05, 3 steps". */
+static double rate_of(const struct checkpoint *from)
+{
+    const char *text = note_of(from, "rate", NULL), *in_recipe = strstr(from->recipe, ", rate ");
+    if (!text && in_recipe)
+        text = in_recipe + strlen(", rate ");
+    double rate = text ? strtod(text, NULL) : (double)NAN;
+    return rate > 0 && isfinite(rate) ? rate : (double)NAN;
+}
+
+/* Samples and masks are numbered from the seed: with another one it would be another training. */
+static enum status take(struct train_job *job, const struct checkpoint *from,
+                        const struct train_given *given, struct train_resumed *out,
+                        struct error *err)
+{
+    struct schedule *schedule = &job->recipe.schedule;
+    if (strcmp(from->workload, job->spec) != 0)
+        return FAIL(err, STATUS_FAILED, "%s is of %s, not of %s", job->resume, from->workload,
+                    job->spec);
+    if (given->seed && job->seed != from->seed)
+        return FAIL(err, STATUS_FAILED, "%s was trained with --seed %lld: go on with the same",
+                    job->resume, (long long)from->seed);
+    job->seed = from->seed;
+    *out = (struct train_resumed){.step = from->step, .rate = rate_of(from)};
+    if (!given->rate && !isnan(out->rate))
+        schedule->rate = out->rate;
+    return STATUS_OK;
+}
+
+enum status train_resume(struct train_job *job, const struct train_given *given,
+                         struct train_resumed *out, struct error *err)
+{
+    struct checkpoint from;
+    enum status status = checkpoint_open(job->resume, &from, err);
+    if (status == STATUS_OK)
+        status = take(job, &from, given, out, err);
+    checkpoint_close(&from);
+    return status;
+}
+
+void train_resume_text(const struct train_job *job, const struct train_given *given,
+                       const struct train_resumed *from, char *text, size_t size)
+{
+    double rate = job->recipe.schedule.rate;
+    char other[64] = "";
+    if (given->rate && rate != from->rate && !isnan(from->rate))
+        snprintf(other, sizeof(other), ", not %g as before", from->rate);
+    snprintf(text, size, "%s: goes on after step %lld, with seed %lld%s and rate %g%s%s",
+             job->resume, (long long)from->step, (long long)job->seed,
+             given->seed ? "" : " of the checkpoint", rate,
+             given->rate || isnan(from->rate) ? "" : " of the checkpoint", other);
 }

@@ -8,10 +8,10 @@
 #include "engine/train/checkpoint.h"
 #include "harness/train/trainer.h"
 
-enum { TRAIN_NOTES = 4 };
+enum { TRAIN_NOTES = 5 };
 
 struct train_notes {
-    char batch[32], micro_batches[32], data[96], sizes[400];
+    char batch[32], micro_batches[32], data[96], sizes[400], rate[32];
     struct safetensors_note
         list[TRAIN_NOTES]; /* of these, for checkpoint_save; it points into them */
 };
@@ -23,5 +23,25 @@ void train_notes_make(struct train_notes *notes, const struct train_job *job, in
  * stands. */
 enum status train_notes_check(const struct train_notes *notes, const struct train_job *job,
                               const struct checkpoint *from, struct error *err);
+
+/* What was said on the command line, so that a checkpoint's does not take its place. */
+struct train_given {
+    bool seed, rate;
+};
+
+/* How far the checkpoint is, and the rate that it was trained with; NAN: it does not say. */
+struct train_resumed {
+    int64_t step;
+    double rate;
+};
+
+/* Before trainer_open, of a job with .resume: takes the seed and the rate of the checkpoint where
+ * none was given. FAILED where another seed was; another rate may be wanted. */
+enum status train_resume(struct train_job *job, const struct train_given *given,
+                         struct train_resumed *from, struct error *err);
+/* "s3.ckpt: goes on after step 3, with seed 7 of the checkpoint and rate 0.1, not 0.05 as before"
+ */
+void train_resume_text(const struct train_job *job, const struct train_given *given,
+                       const struct train_resumed *from, char *text, size_t size);
 
 #endif

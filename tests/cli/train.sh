@@ -142,6 +142,23 @@ refuses 'has made 15 steps' ridge train ncf --tiny --steps 15 --resume "$tap_dir
 run ridge train ncf --tiny --save-every 5
 exits 2
 
+# Seed and rate are the checkpoint's, to the last bit of the rate, where none is given.
+runs ridge train ncf --tiny --seed 7 --rate 0.0512345678 -n 6 -t 1 --no-tune --json
+jq '.losses[3:]' "$output" >"$tap_dir/whole_losses"
+runs ridge train ncf --tiny --seed 7 --rate 0.0512345678 -n 3 -t 1 --no-tune --save "$tap_dir/s3"
+runs ridge train ncf --tiny -n 6 -t 1 --no-tune --resume "$tap_dir/s3" --json
+complains 's3: goes on after step 3, with seed 7 of the checkpoint and rate 0\.0512346 of the checkpoint$'
+holds '.seed == 7 and .rate == 0.0512345678'
+jq '.losses' "$output" >"$tap_dir/rest_losses"
+check "the losses of a training of 6 steps" cmp "$tap_dir/rest_losses" "$tap_dir/whole_losses"
+runs ridge train ncf --tiny -n 6 -t 1 --no-tune --resume "$tap_dir/s3" --seed 7 --rate 0.1 --json
+complains 'with seed 7 and rate 0\.1, not 0\.0512346 as before$'
+holds '.seed == 7 and .rate == 0.1'
+for seed in 0 8; do
+    refuses 's3 was trained with --seed 7: go on with the same' \
+        ridge train ncf --tiny -n 6 -t 1 --no-tune --resume "$tap_dir/s3" --seed $seed
+done
+
 # Killed (SIGKILL) while it saves after every step, and gone on with: the same states, bit for bit.
 runs ridge train wide_deep --tiny --steps 400 -t 1 --no-tune --save "$tap_dir/whole"
 killed=0
