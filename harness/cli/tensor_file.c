@@ -69,19 +69,61 @@ enum status tensor_save(const char *path, enum dtype dtype, const struct shape *
     return npy_save(path, &array, err);
 }
 
-enum status tensor_save_in(const char *folder, const char *name, enum dtype dtype,
+/* Without what folders and shells take for something else; NULL: out of memory. */
+static char *cleaned_name(struct arena *arena, const char *name)
+{
+    char *text = arena_strdup(arena, *name ? name : "_");
+    for (char *c = text; c && *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("._-+", *c))
+            *c = '_';
+    if (text && text[0] == '.')
+        text[0] = '_';
+    return text;
+}
+
+static bool is_taken(const char *const *files, int count, const char *name)
+{
+    for (int k = 0; k < count; k++)
+        if (files[k] && strcmp(files[k], name) == 0)
+            return true;
+    return false;
+}
+
+/* The cleaned name, or the first of NAME_2, NAME_3 ... that is free; NULL: out of memory. */
+static const char *free_name(const char *const *files, int count, const char *name,
+                             struct arena *arena)
+{
+    char *cleaned = cleaned_name(arena, name), *text = cleaned;
+    for (int k = 2; text && is_taken(files, count, text); k++)
+        text = arena_printf(arena, "%s_%d", cleaned, k);
+    return text;
+}
+
+enum status tensor_file_names(const char *const *names, int count, struct arena *arena,
+                              const char *const **files, struct error *err)
+{
+    const char **list = arena_array(arena, (size_t)count + 1, sizeof(*list));
+    *files = list;
+    for (int k = 0; list && k < count; k++) { /* first those that stay as they are */
+        const char *cleaned = cleaned_name(arena, names[k]);
+        if (cleaned && strcmp(cleaned, names[k]) == 0 && !is_taken(list, count, cleaned))
+            list[k] = cleaned;
+    }
+    for (int k = 0; list && k < count; k++) {
+        list[k] = list[k] ? list[k] : free_name(list, count, names[k], arena);
+        if (!list[k])
+            return FAIL_NO_MEMORY(err);
+    }
+    return list ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+enum status tensor_save_in(const char *folder, const char *file, enum dtype dtype,
                            const struct shape *shape, const void *data, struct error *err)
 {
     char path[1024];
-    int start = snprintf(path, sizeof(path), "%s/", folder);
-    int end = start < 0 ? -1 : snprintf(path, sizeof(path), "%s/%s.npy", folder, name);
-    if (end < 0 || (size_t)end >= sizeof(path))
+    int length = snprintf(path, sizeof(path), "%s/%s.npy", folder, file);
+    if (length < 0 || (size_t)length >= sizeof(path))
         return FAIL(err, STATUS_FAILED, "%s: the path is too long", folder);
-    for (char *c = path + start; *c; c++)
-        if (!isalnum((unsigned char)*c) && !strchr("._-+", *c))
-            *c = '_';
-    if (path[start] == '.')
-        path[start] = '_';
     TRY(folders_make(path, err));
     return tensor_save(path, dtype, shape, data, err);
 }

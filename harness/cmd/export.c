@@ -49,15 +49,32 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
-static enum status save_input(const struct value *value, const char *folder, struct error *err)
+static enum status save_input(const struct value *value, const char *folder, const char *file,
+                              struct error *err)
 {
     void *data = malloc(value_size(value) + 1);
     if (!data)
         return FAIL_NO_MEMORY(err);
     value_materialise(value, data);
-    enum status status =
-        tensor_save_in(folder, value->name, value->dtype, &value->shape, data, err);
+    enum status status = tensor_save_in(folder, file, value->dtype, &value->shape, data, err);
     free(data);
+    if (status == STATUS_OK && strcmp(file, value->name) != 0)
+        fprintf(stderr, "ridge: input \"%s\" is in %s.npy\n", value->name, file);
+    return status;
+}
+
+static enum status save_inputs(const struct graph *g, const char *folder, struct error *err)
+{
+    struct arena arena = {.head = NULL};
+    const char *const *files = NULL;
+    const char **names = arena_array(&arena, (size_t)g->input_count + 1, sizeof(*names));
+    for (int k = 0; names && k < g->input_count; k++)
+        names[k] = g->values[g->inputs[k]].name;
+    enum status status =
+        names ? tensor_file_names(names, g->input_count, &arena, &files, err) : FAIL_NO_MEMORY(err);
+    for (int k = 0; status == STATUS_OK && k < g->input_count; k++)
+        status = save_input(&g->values[g->inputs[k]], folder, files[k], err);
+    arena_release(&arena);
     return status;
 }
 
@@ -73,8 +90,8 @@ static enum status export_model(const char *spec, const struct export_options *o
     enum status status = graph_take_part(g, o->part, err);
     if (status == STATUS_OK)
         status = onnx_export(g, o->output, &how, err);
-    for (int k = 0; status == STATUS_OK && o->inputs_dir && k < g->input_count; k++)
-        status = save_input(&g->values[g->inputs[k]], o->inputs_dir, err);
+    if (status == STATUS_OK && o->inputs_dir)
+        status = save_inputs(g, o->inputs_dir, err);
     if (status == STATUS_OK)
         fprintf(stderr, "ridge: wrote %s (%d nodes, %d inputs, %d outputs)\n", o->output,
                 g->node_count, g->input_count, g->output_count);

@@ -32,7 +32,7 @@ static const struct option options[] = {
     {"dim", 0, OPTION_LIST, offsetof(struct infer_options, dims), "NAME=N",
      "size of a dimension that a file leaves open"},
     {"output-dir", 'o', OPTION_TEXT, offsetof(struct infer_options, output_dir), "FOLDER",
-     "writes each output there as NAME.npy"},
+     "writes each output there as NAME.npy, with _ for what no file name should have"},
     {"part", 0, OPTION_TEXT, offsetof(struct infer_options, part), "NAME", DECISIONS_PART_HELP},
     {"json", 0, OPTION_FLAG, offsetof(struct infer_options, json), NULL, "machine-readable"},
     MODEL_OPTIONS(struct infer_options),
@@ -122,7 +122,7 @@ static enum status set_inputs(const struct graph *g, const struct bindings *bind
 /* ---- outputs ---- */
 
 struct result {
-    const char *name;
+    const char *name, *file; /* file: without ".npy"; NULL: none is written */
     enum dtype dtype;
     struct shape shape;
     double min, max, mean;
@@ -204,6 +204,8 @@ static void print_text(const struct result *r)
            shape_text(&r->shape, shape), r->min, r->max, r->mean);
     if (r->not_finite)
         printf("  (%lld not finite)", (long long)r->not_finite);
+    if (r->file && strcmp(r->file, r->name) != 0)
+        printf("  in %s.npy", r->file);
     printf("\n");
 }
 
@@ -217,18 +219,42 @@ static void print_json(struct json *json, const struct result *r)
     json_number(json, "max", r->max);
     json_number(json, "mean", r->mean);
     json_int(json, "not_finite", r->not_finite);
+    if (r->file) {
+        char file[1024];
+        snprintf(file, sizeof(file), "%s.npy", r->file);
+        json_text(json, "file", file);
+    }
     json_close(json);
 }
 
+struct outputs {
+    int count;                /* of the model */
+    const char *const *files; /* NULL: none are written */
+    struct arena arena;
+};
+
+/* Before anything runs: two outputs must not become one file. */
+static enum status name_files(const struct graph *g, struct outputs *outputs, struct error *err)
+{
+    size_t count = (size_t)outputs->count + 1;
+    const char **names = arena_array(&outputs->arena, count, sizeof(*names));
+    if (!names)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < outputs->count; k++)
+        names[k] = g->values[g->outputs[k]].name;
+    return tensor_file_names(names, outputs->count, &outputs->arena, &outputs->files, err);
+}
+
 static enum status show_output(const struct graph *g, const struct exe *exe, int k,
-                               const struct infer_options *o, struct json *json, struct error *err)
+                               const struct infer_options *o, const char *file, struct json *json,
+                               struct error *err)
 {
     const struct value *value = &g->values[g->outputs[k]];
-    struct result r = {.name = value->name, .dtype = value->dtype};
+    struct result r = {.name = value->name, .file = file, .dtype = value->dtype};
     void *data = copy_output(g, exe, k, &r.shape);
     enum status status = data ? summarise(&r, data, err) : FAIL_NO_MEMORY(err);
-    if (status == STATUS_OK && o->output_dir)
-        status = tensor_save_in(o->output_dir, r.name, r.dtype, &r.shape, data, err);
+    if (status == STATUS_OK && file)
+        status = tensor_save_in(o->output_dir, file, r.dtype, &r.shape, data, err);
     free(data);
     if (status == STATUS_OK && o->json)
         print_json(json, &r);
@@ -237,8 +263,8 @@ static enum status show_output(const struct graph *g, const struct exe *exe, int
     return status;
 }
 
-static enum status run_and_show(const struct graph *g, int outputs, struct exe *exe,
-                                const struct infer_options *o, struct error *err)
+static enum status run_and_show(const struct graph *g, const struct outputs *outputs,
+                                struct exe *exe, const struct infer_options *o, struct error *err)
 {
     struct json json;
     TRY(exe_run_checked(exe, err));
@@ -246,8 +272,8 @@ static enum status run_and_show(const struct graph *g, int outputs, struct exe *
         json_begin(&json, stdout);
         json_open(&json, NULL, '[');
     }
-    for (int k = 0; k < outputs; k++)
-        TRY(show_output(g, exe, k, o, &json, err));
+    for (int k = 0; k < outputs->count; k++)
+        TRY(show_output(g, exe, k, o, outputs->files ? outputs->files[k] : NULL, &json, err));
     if (o->json)
         json_close(&json);
     return STATUS_OK;
@@ -266,7 +292,9 @@ static enum status infer(const char *spec, const struct infer_options *o,
     enum status status = providers_load(o->model.providers, err);
     if (status == STATUS_OK)
         status = graph_take_part(g, o->part, err);
-    int outputs = add_counts(g);
+    struct outputs outputs = {.count = add_counts(g)};
+    if (status == STATUS_OK && o->output_dir)
+        status = name_files(g, &outputs, err);
     if (status == STATUS_OK && !o->model.no_memory_check)
         status = admission_check(g, &options_of_exe, false, err);
     if (status == STATUS_OK)
@@ -274,7 +302,8 @@ static enum status infer(const char *spec, const struct infer_options *o,
     if (status == STATUS_OK)
         status = set_inputs(g, bindings, exe, err);
     if (status == STATUS_OK)
-        status = run_and_show(g, outputs, exe, o, err);
+        status = run_and_show(g, &outputs, exe, o, err);
+    arena_release(&outputs.arena);
     exe_free(exe);
     graph_free(g);
     return status;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Workloads out to .onnx files and back: export, infer, run, verify.
 . tests/lib/tap.sh
+build=${RIDGE_BUILD:-build/release}
 model=$tap_dir/ncf.onnx
 
 runs ridge export ncf --batch 4 --output "$model" --inputs-dir "$tap_dir/in"
@@ -48,6 +49,20 @@ for file in "$tap_dir"/after-decisions/*.npy; do
 done
 refuses 'wide_deep decides nothing' ridge infer wide_deep --part before-decisions --no-tune
 refuses '"half" is not before-decisions or after-decisions' ridge export crnn --part half --output "$tap_dir/half.onnx"
+
+# Outputs of which several would have had the same file, of which the last one was left.
+mkdir "$tap_dir/semantics"
+check "models are written" "$build/tests/unit/test_onnx_semantics" --write "$tap_dir/semantics"
+same=$tap_dir/semantics/same_file.onnx
+runs ridge infer "$same" --no-tune -o "$tap_dir/same"
+prints '^a_b +f32.* mean [0-9.]+$'
+prints '^a/b .*  in a_b_2\.npy$'
+prints '^a:b .*  in a_b_3\.npy$'
+prints '  in ______\.npy$'
+prints '  in _______2\.npy$'
+is "files of outputs" 5 "$(find "$tap_dir/same" -name '*.npy' | wc -l)"
+runs ridge infer "$same" --no-tune -o "$tap_dir/same" --json
+holds 'map(.file) | unique | length == 5'
 
 # What is wrong is said.
 refuses '--output FILE is missing' ridge export ncf
