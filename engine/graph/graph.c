@@ -120,6 +120,32 @@ void graph_rename(struct graph *g, int value, const char *name)
         g->name_table[name_slot(g, g->values[v].name)] = v + 1;
 }
 
+struct called {
+    int value;
+    const char *name;
+    const struct called *next;
+};
+
+void graph_call(struct graph *g, int value, const char *name)
+{
+    struct called *called = arena_alloc(&g->arena, sizeof(*called));
+    char *text = arena_strdup(&g->arena, name);
+    if (!called || !text) {
+        fail_memory(g);
+        return;
+    }
+    *called = (struct called){value, text, g->called};
+    g->called = called;
+}
+
+const char *graph_called(const struct graph *g, int value)
+{
+    for (const struct called *called = g->called; called; called = called->next)
+        if (called->value == value)
+            return called->name;
+    return g->values[value].name;
+}
+
 /* ---- values ---- */
 
 /* Larger sizes are mistakes or attacks; refusing them keeps products in range. */

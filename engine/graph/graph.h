@@ -151,6 +151,7 @@ struct graph {
     bool failed;
     void *owned; /* e.g. a mapped ONNX file that values point into */
     void (*owned_free)(void *owned);
+    const struct called *called; /* what graph_call said, the last one first */
 };
 
 struct graph *graph_new(const char *name);
@@ -187,6 +188,10 @@ enum status graph_node_many(struct graph *g, const char *op, const char *name, i
 void graph_output(struct graph *g, int value);
 /* Gives a value another name (kept unique). */
 void graph_rename(struct graph *g, int value, const char *name);
+/* For people and files: what a model calls an output whose name an input of it has already. */
+void graph_call(struct graph *g, int value, const char *name);
+/* That, or else the value's name. */
+const char *graph_called(const struct graph *g, int value);
 
 /* Wiring of models: graph_op(g, "Add", INPUTS(x, y), ATTRS(attr_int("axis", 1))). */
 #define INPUTS(...)                                                                                \

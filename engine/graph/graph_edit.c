@@ -106,6 +106,7 @@ struct graph *graph_copy(const struct graph *from)
     to->value_count = 0; /* until none of them claims the data of `from` */
     to->owned = NULL;
     to->owned_free = NULL;
+    to->called = NULL;
     to->values =
         arena_copy(&to->arena, from->values, (size_t)from->value_cap * sizeof(*to->values));
     to->nodes = arena_copy(&to->arena, from->nodes, (size_t)from->node_cap * sizeof(*to->nodes));
@@ -117,7 +118,10 @@ struct graph *graph_copy(const struct graph *from)
                 to->name_table && copy_values(to, from);
     for (int n = 0; fine && n < to->node_count; n++)
         fine = copy_node(to, &to->nodes[n]);
-    if (fine)
+    for (int k = 0; fine && from->called && k < from->output_count; k++)
+        if (graph_called(from, from->outputs[k]) != from->values[from->outputs[k]].name)
+            graph_call(to, from->outputs[k], graph_called(from, from->outputs[k]));
+    if (fine && !to->failed)
         return to;
     graph_free(to);
     return NULL;

@@ -42,12 +42,31 @@ static const char *value_name(const struct graph *g, int value)
 
 /* ---- text ---- */
 
-static void print_value(const struct graph *g, int v)
+static void print_named(const struct graph *g, int v, const char *name)
 {
     char shape[96];
     const struct value *value = &g->values[v];
-    clean_put(stdout, value->name);
+    clean_put(stdout, name);
     printf(" %s%s", dtype_name(value->dtype), shape_text(&value->shape, shape));
+}
+
+static void print_value(const struct graph *g, int v)
+{
+    print_named(g, v, g->values[v].name);
+}
+
+/* "output y f32[2]"; of one that the model calls as it calls an input: "output x f32[2] (x_3)" */
+static void print_output(const struct graph *g, int v)
+{
+    const char *name = graph_called(g, v), *own = g->values[v].name;
+    printf("output ");
+    print_named(g, v, name);
+    if (strcmp(name, own) != 0) {
+        printf(" (");
+        clean_put(stdout, own);
+        printf(")");
+    }
+    printf("\n");
 }
 
 static void print_values(const struct graph *g, const int *values, int count)
@@ -105,11 +124,8 @@ static void print_text(const struct graph *g)
     for (int n = 0; n < g->node_count; n++)
         if (!g->nodes[n].dead)
             print_node(g, n);
-    for (int k = 0; k < g->output_count; k++) {
-        printf("output ");
-        print_value(g, g->outputs[k]);
-        printf("\n");
-    }
+    for (int k = 0; k < g->output_count; k++)
+        print_output(g, g->outputs[k]);
     printf("# ");
     clean_put(stdout, g->name);
     printf(": batch %" PRId64 ", %d nodes, %.0f parameters, %.0f buffers\n", cost.batch,
@@ -159,10 +175,15 @@ static void json_node(struct json *json, const struct graph *g, int n)
     json_close(json);
 }
 
-static void json_value(struct json *json, const struct value *value)
+/* value: what nodes call it, where the model's name is another. */
+static void json_value(struct json *json, const struct graph *g, int v)
 {
+    const struct value *value = &g->values[v];
+    const char *name = graph_called(g, v);
     json_open(json, NULL, '{');
-    json_text(json, "name", value->name);
+    json_text(json, "name", name);
+    if (strcmp(name, value->name) != 0)
+        json_text(json, "value", value->name);
     json_text(json, "dtype", dtype_name(value->dtype));
     json_ints(json, "shape", value->shape.dim, value->shape.rank);
     json_close(json);
@@ -192,11 +213,11 @@ static void print_json(const struct graph *g, const char *spec)
     json_number(&json, "memory_verify_bytes", needs.verify);
     json_open(&json, "inputs", '[');
     for (int k = 0; k < g->input_count; k++)
-        json_value(&json, &g->values[g->inputs[k]]);
+        json_value(&json, g, g->inputs[k]);
     json_close(&json);
     json_open(&json, "outputs", '[');
     for (int k = 0; k < g->output_count; k++)
-        json_value(&json, &g->values[g->outputs[k]]);
+        json_value(&json, g, g->outputs[k]);
     json_close(&json);
     json_open(&json, "nodes", '[');
     for (int n = 0; n < g->node_count; n++)

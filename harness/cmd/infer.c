@@ -241,7 +241,7 @@ static enum status name_files(const struct graph *g, struct outputs *outputs, st
     if (!names)
         return FAIL_NO_MEMORY(err);
     for (int k = 0; k < outputs->count; k++)
-        names[k] = g->values[g->outputs[k]].name;
+        names[k] = graph_called(g, g->outputs[k]);
     return tensor_file_names(names, outputs->count, &outputs->arena, &outputs->files, err);
 }
 
@@ -250,7 +250,7 @@ static enum status show_output(const struct graph *g, const struct exe *exe, int
                                struct error *err)
 {
     const struct value *value = &g->values[g->outputs[k]];
-    struct result r = {.name = value->name, .file = file, .dtype = value->dtype};
+    struct result r = {.name = graph_called(g, g->outputs[k]), .file = file, .dtype = value->dtype};
     void *data = copy_output(g, exe, k, &r.shape);
     enum status status = data ? summarise(&r, data, err) : FAIL_NO_MEMORY(err);
     if (status == STATUS_OK && file)

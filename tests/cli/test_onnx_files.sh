@@ -64,6 +64,19 @@ is "files of outputs" 5 "$(find "$tap_dir/same" -name '*.npy' | wc -l)"
 runs ridge infer "$same" --no-tune -o "$tap_dir/same" --json
 holds 'map(.file) | unique | length == 5'
 
+# An output that is also an input was called x_3, and its file x_3.npy.
+pass=$tap_dir/semantics/pass.onnx
+runs ridge infer "$pass" --no-tune -o "$tap_dir/pass"
+for name in x w y z; do
+    prints "^$name +f32\\[2\\]  min "
+    check "the file of $name" test -s "$tap_dir/pass/$name.npy"
+done
+runs ridge graph "$pass"
+prints '^output x f32\[2\] \(x_[0-9]+\)$'
+prints '^output w f32\[2\]'
+runs ridge graph "$pass" --json
+holds '.outputs | map(.name) == ["x", "w", "y", "z"]'
+
 # What is wrong is said.
 refuses '--output FILE is missing' ridge export ncf
 refuses 'should be NAME=FILE' ridge infer "$model" --input nonsense

@@ -59,12 +59,17 @@ static const struct made models[] = {
      "in x f32[5,4]; in i i64[N]; const one i64[]=1; j = Add(i one);"
      "y = Gather(x j) \"look_up\"; out y f32[N,4]",
      {NULL}},
-    /* Outputs whose files would have one name. */
+    /* Outputs whose files would have one name, and outputs that are inputs or constants. */
     {"same_file",
      "in x f32[2]; a/b = Relu(x); a_b = Abs(x); a:b = Neg(x); \u51fa\u529b = Exp(x);"
      "\u5165\u529b = Sqrt(x); out a/b f32[2]; out a_b f32[2]; out a:b f32[2];"
      "out \u51fa\u529b f32[2]; out \u5165\u529b f32[2]",
      {NULL}},
+    {"pass",
+     "in x f32[2]; const w f32[2]=1,2; y = Relu(x); z = Identity(y); out x f32[2];"
+     "out w f32[2]; out y f32[2]; out z f32[2]",
+     {NULL}},
+    {"only_pass", "in x f32[2]; out x f32[2]", {NULL}},
     /* 160 GB, which the format allows. */
     {"stride_of_160_gb",
      "in x f32[1,1,8,8]; const w f32[1,1,3,3]=1,0;"

@@ -331,6 +331,8 @@ static enum status import_outputs(struct importer *im, const struct scope *scope
             im->g->values[value].count_axis = before.count_axis;
         }
         graph_rename(im->g, value, name);
+        if (strcmp(im->g->values[value].name, name) != 0)
+            graph_call(im->g, value, name);
         graph_output(im->g, value);
     }
     return graph_failed(im->g, err);
