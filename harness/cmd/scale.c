@@ -481,7 +481,8 @@ static int scale_main(int word_count, char **words, const void *values)
     }
     enum status status = scale_all(words[0], values, &owned, &err);
     free(owned);
-    return status == STATUS_OK ? EXIT_FINE : command_fail(&err);
+    int code = status == STATUS_OK ? EXIT_FINE : command_fail(&err);
+    return status != STATUS_OK && interrupt_requested() ? EXIT_INCONCLUSIVE : code;
 }
 
 REGISTER(command, scale) = {
