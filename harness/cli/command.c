@@ -75,6 +75,15 @@ void command_print_help(const struct command *command, FILE *stream)
                 command->help[strlen(command->help) - 1] == '\n' ? "" : "\n");
 }
 
+/* The code of what was written to standard output: another one where it could not be. */
+static int written(const char *name, int code)
+{
+    if (!fflush(stdout) && !ferror(stdout))
+        return code;
+    fprintf(stderr, "ridge%s%s: cannot write the result\n", *name ? " " : "", name);
+    return code == EXIT_FINE ? EXIT_USAGE : code;
+}
+
 /* What a newcomer types first. */
 static int print_welcome(void)
 {
@@ -88,7 +97,7 @@ static int print_welcome(void)
         "  ridge run resnet50         measure one workload\n"
         "  ridge report               the latest run as a page, out/report/index.html\n"
         "  ridge help                 all commands\n");
-    return EXIT_FINE;
+    return written("", EXIT_FINE);
 }
 
 static int unknown_command(const char *word)
@@ -118,7 +127,7 @@ static int run_command(const struct command *command, int count, char **words)
 {
     if (wants_help(count, words)) {
         command_print_help(command, stdout);
-        return EXIT_FINE;
+        return written(command->name, EXIT_FINE);
     }
     struct error err = {0};
     void *values = calloc(1, command->values_size ? command->values_size : 1);
@@ -135,11 +144,7 @@ static int run_command(const struct command *command, int count, char **words)
     else
         fprintf(stderr, "ridge %s: %s\n", command->name, err.message);
     free(values);
-    if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "ridge %s: cannot write the result\n", command->name);
-        return code == EXIT_FINE ? EXIT_USAGE : code;
-    }
-    return code;
+    return written(command->name, code);
 }
 
 int commands_dispatch(int word_count, char **words)

@@ -55,5 +55,9 @@ refuses 'surplus' ridge version surplus
 
 # A result that cannot be written is an error.
 refuses 'cannot write' sh -c "$RIDGE list >/dev/full"
+# Help was believed to have been read.
+refuses 'ridge run: cannot write' sh -c "$RIDGE run -h >/dev/full"
+refuses 'ridge: cannot write' sh -c "$RIDGE >/dev/full"
+refuses 'ridge help: cannot write' sh -c "$RIDGE --help >/dev/full"
 
 finish
