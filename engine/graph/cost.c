@@ -166,6 +166,7 @@ struct tally {
     int *reader;    /* per value: 1 + that group; MANY; 0: none */
     bool *buffer;   /* per value: a statistic that some node keeps */
     bool *named;    /* per value: input of some node, dead or alive */
+    bool *shown; /* per value: an input or weight that is a result as it is, moved by no kernel */
 };
 
 enum { MANY = -1 };
@@ -290,13 +291,18 @@ static void tally_values(struct tally *t, struct graph_cost *cost)
         for (int k = 0; k < g->nodes[n].input_count; k++)
             if (g->nodes[n].inputs[k] != NONE)
                 t->named[g->nodes[n].inputs[k]] = true;
-    for (int k = 0; k < g->output_count; k++)
-        tally_reader(t, g->outputs[k], NONE);
+    for (int k = 0; k < g->output_count; k++) {
+        int holder = t->holder[g->outputs[k]];
+        if (g->values[holder].kind == VALUE_RESULT)
+            tally_reader(t, holder, NONE);
+        else
+            t->shown[holder] = true;
+    }
     for (int v = 0; v < g->value_count; v++) {
         cost->bytes_compulsory += compulsory_of(t, v);
         /* Weights that no node ever read belong to the model too (BERT's pooler under a span head);
          * those that only replaced nodes read do not. */
-        bool counts = t->whole[v] || t->picked[v] > 0 || !t->named[v];
+        bool counts = t->whole[v] || t->picked[v] > 0 || t->shown[v] || !t->named[v];
         if (g->values[v].kind != VALUE_PARAM || !counts)
             continue;
         bool buffer = t->buffer[v] || value_is_buffer(g, v);
@@ -312,6 +318,7 @@ static void tally_free(struct tally *t)
     free(t->whole);
     free(t->reader);
     free(t->named);
+    free(t->shown);
     free(t->buffer);
 }
 
@@ -339,8 +346,9 @@ void graph_cost(const struct graph *g, struct graph_cost *cost)
                       .whole = calloc(count, sizeof(*t.whole)),
                       .reader = calloc(count, sizeof(*t.reader)),
                       .buffer = calloc(count, sizeof(*t.buffer)),
-                      .named = calloc(count, sizeof(*t.named))};
-    if (t.group && t.holder && t.picked && t.whole && t.reader && t.buffer && t.named)
+                      .named = calloc(count, sizeof(*t.named)),
+                      .shown = calloc(count, sizeof(*t.shown))};
+    if (t.group && t.holder && t.picked && t.whole && t.reader && t.buffer && t.named && t.shown)
         tally_values(&t, cost);
     else
         cost->params = cost->buffers = cost->bytes_compulsory = NAN;

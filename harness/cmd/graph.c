@@ -111,8 +111,19 @@ static struct needs needs_of(const struct graph *g)
     return (struct needs){need.run, need.compile, admission_bytes(&need, true)};
 }
 
+/* "12.5"; "-" where no byte is moved. */
+static const char *ratio_text(double flops, double bytes, char *text, size_t size)
+{
+    if (bytes > 0)
+        snprintf(text, size, "%.4g", flops / bytes);
+    else
+        snprintf(text, size, "-");
+    return text;
+}
+
 static void print_text(const struct graph *g)
 {
+    char compulsory[24], streamed[24];
     struct graph_cost cost;
     struct needs needs = needs_of(g);
     graph_cost(g, &cost);
@@ -134,9 +145,10 @@ static void print_text(const struct graph *g)
         printf("# %s\n", g->note);
     printf("# %.6g MACs, %.6g FLOPs, %.6g transcendental calls\n", cost.work.macs, cost.flops,
            cost.work.transcendentals);
-    printf("# %.6g bytes compulsory, %.6g bytes streamed; FLOP/byte %.4g and %.4g\n",
-           cost.bytes_compulsory, cost.bytes_streamed, cost.flops / cost.bytes_compulsory,
-           cost.flops / cost.bytes_streamed);
+    printf("# %.6g bytes compulsory, %.6g bytes streamed; FLOP/byte %s and %s\n",
+           cost.bytes_compulsory, cost.bytes_streamed,
+           ratio_text(cost.flops, cost.bytes_compulsory, compulsory, sizeof(compulsory)),
+           ratio_text(cost.flops, cost.bytes_streamed, streamed, sizeof(streamed)));
     printf("# memory: at most %.3g GB to run, %.3g GB to compile, %.3g GB in all to verify\n",
            needs.run * 1e-9, needs.compile * 1e-9, needs.verify * 1e-9);
 }

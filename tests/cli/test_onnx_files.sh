@@ -74,6 +74,8 @@ done
 runs ridge graph "$pass"
 prints '^output x f32\[2\] \(x_[0-9]+\)$'
 prints '^output w f32\[2\]'
+runs ridge graph "$tap_dir/semantics/only_pass.onnx"
+prints '^# 0 bytes compulsory, 0 bytes streamed; FLOP/byte - and -$'
 runs ridge graph "$pass" --json
 holds '.outputs | map(.name) == ["x", "w", "y", "z"]'
 

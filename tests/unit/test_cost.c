@@ -116,6 +116,22 @@ TEST(renaming_and_permuting_are_free)
     assert_true(cost.bytes_streamed == 4 * (24 + 36 + 24 + 2 * 24 + 2 * 24));
 }
 
+/* What an alias shows is moved by no kernel: compulsory bytes were more than those streamed. */
+TEST(an_input_that_is_a_result_moves_nothing)
+{
+    struct graph *g = graph_new("pass");
+    graph_output(g, graph_node(g, "Identity", NULL, INPUTS(image(g, 2)), NO_ATTRS));
+    struct graph_cost cost = cost_of(g);
+    assert_true(cost.bytes_streamed == 0 && cost.bytes_compulsory == 0);
+
+    g = graph_new("pass_and_read");
+    int x = image(g, 2);
+    graph_output(g, graph_node(g, "Identity", NULL, INPUTS(x), NO_ATTRS));
+    graph_output(g, graph_node(g, "Relu", NULL, INPUTS(x), NO_ATTRS));
+    cost = cost_of(g);
+    assert_true(cost.bytes_streamed == 4 * 2 * 256 && cost.bytes_compulsory == 4 * 2 * 256);
+}
+
 TEST(tables_cost_the_rows_that_are_picked)
 {
     struct graph *g = graph_new("table");
