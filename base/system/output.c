@@ -89,6 +89,21 @@ enum status output_check(const char *path, struct error *err)
     return check_target(path, target, &old, err);
 }
 
+enum status output_check_folder(const char *path, struct error *err)
+{
+    char target[PATH_MAX], folder[PATH_MAX];
+    if (is_standard_output(path))
+        return STATUS_OK;
+    TRY(output_check(path, err));
+    TRY(follow_links(path, target, err));
+    int length = folder_length(target);
+    snprintf(folder, sizeof(folder), "%.*s", length ? length : 1, length ? target : ".");
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "%s: cannot be written: folder %s: %s", path, folder,
+                strerror(errno));
+}
+
 /* ---- the temporary file ---- */
 
 static bool is_same_file(int fd, const char *path)

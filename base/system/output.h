@@ -27,6 +27,8 @@ struct output {
 
 /* Whether output_open would refuse the path for what is there. */
 enum status output_check(const char *path, struct error *err);
+/* The same, and whether its folder is there and takes files: before long work that ends there. */
+enum status output_check_folder(const char *path, struct error *err);
 /* path NULL is standard output. */
 enum status output_open(struct output *out, const char *path, enum output_kind kind,
                         struct error *err);

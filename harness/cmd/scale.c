@@ -234,7 +234,7 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     if (o->rate > 0)
         job->recipe.schedule.rate = o->rate;
     if (o->save)
-        TRY(output_check(o->save, err));
+        TRY(output_check_folder(o->save, err));
     s->no_thread = o->no_thread;
     s->deadline_ns = (uint64_t)((o->deadline_s > 0 ? o->deadline_s : SCALE_DEADLINE_S) * 1e9);
     return read_names(o, s, err);

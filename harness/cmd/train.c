@@ -92,7 +92,7 @@ static enum status take_data(const struct train_options_given *o, struct train_j
     if (o->epochs && o->sizes)
         return FAIL(err, STATUS_FAILED, "--sizes says itself how long each size is trained");
     if (o->tsv)
-        TRY(output_check(o->tsv, err));
+        TRY(output_check_folder(o->tsv, err));
     job->data = o->data;
     TRY(train_letters_parse(o->letters, job, err));
     job->epochs = o->epochs;
@@ -124,7 +124,7 @@ static enum status make_job(const char *spec, const struct train_options_given *
     if (o->save_every && !o->save)
         return FAIL(err, STATUS_FAILED, "--save-every needs --save FILE");
     if (o->save)
-        TRY(output_check(o->save, err));
+        TRY(output_check_folder(o->save, err));
     if (o->steps)
         job->recipe.schedule.steps = o->steps;
     if (o->rate > 0)

@@ -185,6 +185,14 @@ done
 [ $killed = 2 ]
 tap_result $? "$killed trainings were killed after their first checkpoint"
 
+# Said before the first step, not after the last one.
+for option in save tsv; do
+    refuses 'nonexist/x: cannot be written: folder .*nonexist/: No such file' \
+        timeout 60 "$RIDGE" train ncf --tiny -n 1000000000 -t 1 --no-tune --$option "$tap_dir/nonexist/x"
+done
+refuses 'nonexist/x: cannot be written' \
+    timeout 60 "$RIDGE" scale ncf --tiny --ranks 1 -s 1000000 -t 1 --no-tune --save "$tap_dir/nonexist/x"
+
 # What cannot be. 0 was taken for what had not been given.
 for option in rate until price read-limit; do
     refuses "\-\-$option needs a number above 0, got \"0\"" ridge train ncf --tiny --$option 0

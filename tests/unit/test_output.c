@@ -153,6 +153,17 @@ TEST(only_regular_files_are_replaced)
     assert_int_equal(entry_count(place->folder), 2);
 }
 
+TEST(a_folder_that_is_not_there_is_named_before_work)
+{
+    struct error err;
+    assert_int_equal(output_check_folder("new_file_of_test_output", &err), STATUS_OK);
+    assert_int_equal(output_check_folder(NULL, &err), STATUS_OK);
+    assert_int_equal(output_check("no_such_folder/file", &err), STATUS_OK);
+    assert_int_equal(output_check_folder("no_such_folder/file", &err), STATUS_FAILED);
+    assert_string_equal(err.message, "no_such_folder/file: cannot be written: folder "
+                                     "no_such_folder/: No such file or directory");
+}
+
 /* Root could lose a device of the machine to a mistake here: it makes its own, where it may. */
 TEST(a_device_is_not_replaced)
 {
