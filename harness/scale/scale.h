@@ -37,7 +37,7 @@ struct scale_unit {
 struct scale_rank {
     double step_s;
     double communication_s; /* from the start of each unit to its end */
-    double exposed_s;       /* of that, the step stood still */
+    double exposed_s;       /* the step stood still for units, until they started, too */
     double input_s;         /* the step waited for samples */
     double computing_s;     /* neither; not the mean but the median */
     int64_t state_bytes;    /* weights, moments and all else that outlives a step */

@@ -25,6 +25,7 @@ struct scale_sums scale_sums_of(const struct scale_result *r)
         sums.exposed_s += one->exposed_s / r->ranks;
         sums.input_s += one->input_s / r->ranks;
         sums.computing_s += one->computing_s / r->ranks;
+        sums.hidden_s += fmax(0, one->communication_s - one->exposed_s) / r->ranks;
         for (int k = 0; k < r->unit_count && rank < r->detailed; k++) {
             bytes += (double)one->units[k].bytes_sent;
             messages += (double)one->units[k].messages;
@@ -33,7 +34,6 @@ struct scale_sums scale_sums_of(const struct scale_result *r)
         sums.bytes_sent = fmax(sums.bytes_sent, bytes);
         sums.messages = fmax(sums.messages, messages);
     }
-    sums.hidden_s = fmax(0, sums.communication_s - sums.exposed_s);
     return sums;
 }
 

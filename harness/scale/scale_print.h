@@ -36,7 +36,9 @@ struct scaling {
 /* Sums over the units and means over the ranks of a point, per step. */
 struct scale_sums {
     double communication_s, exposed_s, input_s, computing_s;
-    double hidden_s;             /* of the communication, no step stood still */
+    double hidden_s; /* of the communication, no step stood still: by each rank's own clock. With
+                        the exposed time it is at least the communication, and more where steps
+                        waited for units that had not started yet */
     double bytes_sent, messages; /* of the busiest rank */
     double state_bytes;          /* of the rank that has most */
 };

@@ -51,11 +51,11 @@ static void add_whole(struct rows *rows, const struct scale_result *r)
     add(rows, -1, "communication_s", "s", sums.communication_s, BETTER_LOWER)->formula =
         "sum over units, from started to ended; mean over ranks and steps";
     add(rows, -1, "exposed_s", "s", sums.exposed_s, BETTER_LOWER)->formula =
-        "steps stood still for units; mean over ranks and steps";
+        "steps stood still for units, until they started, too; mean over ranks and steps";
     add(rows, -1, "computing_s", "s", sums.computing_s, BETTER_LOWER)->formula =
         "step by a rank's own clock - exposed - input wait; median of steps, mean over ranks";
     add(rows, -1, "hidden_s", "s", sums.hidden_s, BETTER_HIGHER)->formula =
-        "communication_s - exposed_s";
+        "communication_s - exposed_s of each rank, or 0; mean over ranks";
     add(rows, -1, "sent_bytes", "B", sums.bytes_sent, BETTER_LOWER)->source = "model";
     if (!r->simulated)
         add(rows, -1, "state_bytes", "B", sums.state_bytes, BETTER_LOWER)->source = "model";

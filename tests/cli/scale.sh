@@ -72,6 +72,7 @@ if [ "$1" = said ]; then
     holds 'all(.points[]; .step_s > 0 and .warm_up == 2 and .steps == 12 and
         ((.samples_per_s * .step_s / .batch - 1) | fabs) < 1e-9)'
     holds 'all(.points[]; (.by_rank | length) == .ranks and .threads == 1)'
+    holds 'all(.points[].by_rank[]; .exposed_s <= .step_s)'
     holds '.points[2] as $p | (($p.hidden_s + $p.exposed_s) >= $p.communication_s * 0.999999)'
     holds 'all(.points[1:][].by_rank[].units; length > 2)'
     holds 'all(.points[1:][].by_rank[].units[]; .ready_s > 0 and .ready_s <= .started_s and
