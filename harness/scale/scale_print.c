@@ -34,7 +34,17 @@ struct scale_sums scale_sums_of(const struct scale_result *r)
         sums.bytes_sent = fmax(sums.bytes_sent, bytes);
         sums.messages = fmax(sums.messages, messages);
     }
+    if (r->simulated)
+        sums.state_bytes = sums.input_s = (double)NAN; /* of nobody */
     return sums;
+}
+
+static void number_cell(struct table *table, double value)
+{
+    if (isnan(value))
+        table_cell(table, "-");
+    else
+        table_cell(table, "%.3f", value);
 }
 
 static void print_row(struct table *table, const struct scaling *s, int index)
@@ -56,8 +66,8 @@ static void print_row(struct table *table, const struct scaling *s, int index)
         table_cell(table, "%.3f", sums.bytes_sent * 1e-6);
         table_cell(table, "%.0f", sums.messages);
     }
-    table_cell(table, "%.3f", sums.state_bytes * 1e-6);
-    table_cell(table, "%.3f", sums.input_s * 1e3);
+    number_cell(table, sums.state_bytes * 1e-6);
+    number_cell(table, sums.input_s * 1e3);
     if (r->simulated)
         table_cell(table, "simulated");
     else
@@ -97,12 +107,13 @@ static void print_rank(struct json *json, const struct scale_result *r, int rank
 {
     const struct scale_rank *one = &r->by_rank[rank];
     json_open(json, NULL, '{');
-    json_number(json, "step_s", one->step_s);
+    double known = r->simulated ? (double)NAN : 1; /* what nobody measured is null */
+    json_number(json, "step_s", known * one->step_s);
     json_number(json, "communication_s", one->communication_s);
     json_number(json, "exposed_s", one->exposed_s);
-    json_number(json, "input_wait_s", one->input_s);
-    json_int(json, "state_bytes", one->state_bytes);
-    json_int(json, "work_bytes", one->work_bytes);
+    json_number(json, "input_wait_s", known * one->input_s);
+    json_number(json, "state_bytes", known * (double)one->state_bytes);
+    json_number(json, "work_bytes", known * (double)one->work_bytes);
     json_open(json, "units", '[');
     for (int k = 0; k < r->unit_count && rank < r->detailed; k++)
         print_unit(json, &one->units[k]);

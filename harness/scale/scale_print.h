@@ -40,7 +40,7 @@ struct scale_sums {
                         the exposed time it is at least the communication, and more where steps
                         waited for units that had not started yet */
     double bytes_sent, messages; /* of the busiest rank */
-    double state_bytes;          /* of the rank that has most */
+    double state_bytes;          /* of the rank that has most; this and input_s NAN: simulated */
 };
 struct scale_sums scale_sums_of(const struct scale_result *result);
 

@@ -60,8 +60,9 @@ static void add_whole(struct rows *rows, const struct scale_result *r)
     if (!r->simulated)
         add(rows, -1, "state_bytes", "B", sums.state_bytes, BETTER_LOWER)->source = "model";
     add(rows, -1, "messages", "1", sums.messages, BETTER_LOWER)->source = "model";
-    add(rows, -1, "input_wait_s", "s", sums.input_s, BETTER_LOWER)->formula =
-        "steps stood still for samples; mean over ranks and steps";
+    if (!r->simulated)
+        add(rows, -1, "input_wait_s", "s", sums.input_s, BETTER_LOWER)->formula =
+            "steps stood still for samples; mean over ranks and steps";
     if (!r->simulated)
         add(rows, -1, "loss", "1", r->losses[r->steps - 1], BETTER_LOWER)->formula =
             "mean over all ranks, last step";

@@ -22,6 +22,8 @@ holds '.points[0] | .step_s == 0.01 and .efficiency == 1 and .exposed_s == 0'
 holds '.points[1] | .by_rank[0].units as $u | ($u | length) == 1 and
     ((6 * (50e-6 + $u[0].bytes / 4 / 1.25e6)) as $formula | (.exposed_s / $formula - 1 | fabs) < 0.01)'
 holds '.points[1] | ((.step_s - 0.01) / .exposed_s - 1 | fabs) < 0.01 and .efficiency < 1'
+# What was not measured is absent, not 0.
+holds 'all(.points[]; .state_bytes == null and .input_wait_s == null and (.by_rank | all(.work_bytes == null)))'
 cp "$output" "$tap_dir/first"
 simulate --simulate 4 --step-time 0.01 --unit 100000000 -a ring --no-overlap
 check "the same figures again" cmp "$output" "$tap_dir/first"
@@ -43,6 +45,12 @@ alone=$(jq ".points[0].computing_s" "$tap_dir/measured")
 holds ".points[0].step_s as \$s | $alone as \$m |
     (\$s / \$m - 1 | fabs) < 1e-6"
 holds "(.points[1].by_rank[0].units | map(.bytes)) == $(jq -c '.points[0].by_rank[0].units | map(.bytes)' "$tap_dir/measured")"
+
+check "no wait for samples is kept" [ "$(sqlite3 "$db" "SELECT count(*) FROM metric AS m
+    JOIN result AS r ON r.id = m.result JOIN point AS p ON p.id = r.point
+    WHERE p.device = 'simulated' AND m.name IN ('input_wait_s', 'state_bytes')")" = 0 ]
+runs ridge scale ncf --tiny -t 1 --no-tune --batch 32 --platform "$net" --simulate 2 --step-time 0.01
+prints ' +- +- +simulated$'
 
 # Never among what was measured.
 check "marked in the database" [ "$(sqlite3 "$db" "SELECT group_concat(DISTINCT r.verdict || ' ' || r.reason)

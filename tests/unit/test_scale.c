@@ -23,3 +23,12 @@ TEST(hidden_is_of_each_rank_and_with_exposed_at_least_moving)
     assert_true(near(sums.hidden_s, 3e-3)); /* of the first rank, 6 ms */
     assert_true(sums.hidden_s + sums.exposed_s >= sums.communication_s);
 }
+
+TEST(what_a_simulation_does_not_measure_is_not_zero)
+{
+    struct scale_rank by_rank[] = {{.communication_s = 1e-3}};
+    const struct scale_result result = {.ranks = 1, .by_rank = by_rank, .simulated = true};
+    struct scale_sums sums = scale_sums_of(&result);
+    assert_true(isnan(sums.state_bytes) && isnan(sums.input_s));
+    assert_true(near(sums.communication_s, 1e-3));
+}
