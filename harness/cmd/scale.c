@@ -14,13 +14,14 @@
 #include "harness/bench/step_simulate.h"
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
+#include "harness/scale/rank_list.h"
 #include "harness/scale/scale_print.h"
 #include "harness/scale/scale_store.h"
 #include "harness/scale/scale_text.h"
 #include "harness/train/notes.h"
 #include "harness/watch/interrupt.h"
 
-enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_SIMULATED = 2 };
+enum { POINTS_MAX = RANK_LIST_MAX, STEPS_SIMULATED = 2 };
 
 struct scale_options_given {
     struct model_options model;
@@ -101,24 +102,6 @@ static const struct option options[] = {
 };
 
 /* ---- what is asked for ---- */
-
-static enum status read_ranks(const char *list, const char *option, int *ranks, int *count,
-                              struct error *err)
-{
-    const char *at = list;
-    for (*count = 0; *count < POINTS_MAX; at++) {
-        char *end;
-        long number = strtol(at, &end, 10);
-        if (end == at || (*end && *end != ',') || number < 1 || number > RANKS_MAX)
-            return FAIL(err, STATUS_FAILED, "%s \"%.40s\": take numbers from 1 to %d: 1,2,4",
-                        option, list, RANKS_MAX);
-        ranks[(*count)++] = (int)number;
-        at = end;
-        if (!*end)
-            return STATUS_OK;
-    }
-    return FAIL(err, STATUS_FAILED, "%s: at most %d numbers", option, POINTS_MAX);
-}
 
 static int most_of(const int *ranks, int count)
 {
@@ -359,7 +342,7 @@ static enum status simulate_points(const struct scale_options_given *o,
 /* The ideal is what one rank does, so one is always among them. */
 static enum status simulated_ranks(const char *list, int *ranks, int *count, struct error *err)
 {
-    TRY(read_ranks(list, "--simulate", ranks + 1, count, err));
+    TRY(rank_list_read(list, "--simulate", ranks + 1, count, err));
     for (int k = 1; k <= *count; k++)
         if (ranks[k] == 1) {
             memmove(ranks, ranks + 1, (size_t)*count * sizeof(*ranks));
@@ -420,7 +403,7 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
     TRY(check_simulated(o, err));
     if (o->simulate)
         return simulate_all(spec, o, owned, err);
-    TRY(read_ranks(o->ranks ? o->ranks : "1,2", "--ranks", ranks, &count, err));
+    TRY(rank_list_read(o->ranks ? o->ranks : "1,2", "--ranks", ranks, &count, err));
     TRY(read_job(spec, o, &usual, owned, err));
     if (o->data)
         TRY(data_find(o->data, &place, err));

@@ -64,6 +64,9 @@ if [ "$1" = same ]; then
 fi
 
 if [ "$1" = said ]; then
+    # A number that comes twice was measured and kept twice.
+    runs ridge scale ncf $quick --tiny --ranks 1,1,2,1 --batch 32 --steps 2 --json
+    holds '.points | map(.ranks) == [1, 2]'
     runs ridge scale ncf $quick --tiny --ranks 1,2,3 --batch 32 --steps 12 --unit 4000 --json
     holds '.workload | startswith("ncf:")'
     holds '.scaling == "weak" and .backend == "shm" and (.points | map(.ranks) == [1, 2, 3])'
