@@ -17,6 +17,7 @@
 #include "harness/model/model_options.h"
 #include "harness/train/dawnbench.h"
 #include "harness/train/notes.h"
+#include "harness/train/result_text.h"
 #include "harness/train/trainer.h"
 #include "harness/watch/interrupt.h"
 
@@ -157,46 +158,6 @@ struct show {
     const struct quality *quality;
 };
 
-/* Mean over the last tenth of the steps: a single batch's is noisy. */
-static double last_loss(const struct train_result *r)
-{
-    int64_t made = r->steps - r->first, count = (made + 9) / 10;
-    double sum = 0;
-    for (int64_t k = made - count; k < made; k++)
-        sum += r->losses[k];
-    return count ? sum / (double)count : (double)NAN;
-}
-
-static double samples_per_s(const struct train_result *r)
-{
-    return r->time_ns ? (double)((r->steps - r->first) * r->batch) / ((double)r->time_ns * 1e-9)
-                      : (double)NAN;
-}
-
-/* "0.3127"; of a training that diverged in words: what printf calls "-nan" has no sign. */
-static const char *loss_text(double loss, char *text, size_t size)
-{
-    if (isfinite(loss))
-        snprintf(text, size, "%.4g", loss);
-    else
-        snprintf(text, size, "%s", isnan(loss) ? "not a number" : "infinite");
-    return text;
-}
-
-/* "loss 0.31, accuracy 0.9312, top-5 0.9981", "loss 0.17, AUC 0.9824 (at best 0.9860)" */
-static void describe(const struct quality *q, const struct train_judgement *j, char *text,
-                     size_t size)
-{
-    char loss[24];
-    size_t used = (size_t)snprintf(text, size, "loss %s", loss_text(j->loss, loss, sizeof(loss)));
-    if (q && !isnan(j->quality) && used < size)
-        used += (size_t)snprintf(text + used, size - used, ", %s %.4f", q->name, j->quality);
-    if (q && !isnan(j->bayes) && used < size)
-        used += (size_t)snprintf(text + used, size - used, " (at best %.4f)", j->bayes);
-    if (q && q->also && !isnan(j->also) && used < size)
-        snprintf(text + used, size - used, ", %s %.4f", q->also->name, j->also);
-}
-
 /* Ten times a second on a terminal, elsewhere a line for every tenth of the training. */
 static bool is_due(struct show *s, const struct train_progress *p)
 {
@@ -217,7 +178,7 @@ static bool on_step(void *context, const struct train_progress *p)
     if (s->judged < r->judged_count) {
         const struct train_judgement *j = &r->judged[s->judged++];
         char text[120];
-        describe(s->quality, j, text, sizeof(text));
+        train_judgement_text(s->quality, j, text, sizeof(text));
         fprintf(stderr, "%sstep %lld, held out: %s\n", s->terminal ? "\r\033[K" : "",
                 (long long)j->step, text);
     }
@@ -226,7 +187,7 @@ static bool on_step(void *context, const struct train_progress *p)
         double left = each * (double)(p->steps - r->steps);
         fprintf(stderr, "%sstep %lld of %lld: loss %.4g, rate %.3g, %.4g samples/s, %.0f s left%s",
                 s->terminal ? "\r\033[K" : "", (long long)r->steps, (long long)p->steps,
-                r->losses[r->steps - r->first - 1], p->rate, samples_per_s(r), ceil(left),
+                r->losses[r->steps - r->first - 1], p->rate, train_samples_per_s(r), ceil(left),
                 s->terminal ? "" : "\n");
         fflush(stderr);
     }
@@ -300,11 +261,11 @@ static void print_input(struct table *table, const struct train_result *r)
 static void print_losses_text(struct table *table, const struct train_result *r)
 {
     char text[24];
-    double last = last_loss(r);
+    double last = train_last_loss(r);
     table_cell(table, "first loss");
-    table_cell(table, "%s", loss_text(r->losses[0], text, sizeof(text)));
+    table_cell(table, "%s", train_loss_text(r->losses[0], text, sizeof(text)));
     table_cell(table, "last loss");
-    table_cell(table, "%s%s", loss_text(last, text, sizeof(text)),
+    table_cell(table, "%s%s", train_loss_text(last, text, sizeof(text)),
                isfinite(last) ? " (mean of the last tenth of the steps)" : "");
 }
 
@@ -327,12 +288,12 @@ static void print_text(const struct trained *of, const struct train_result *r)
     print_losses_text(&table, r);
     for (int k = 0; k < r->judged_count; k++) {
         char text[120];
-        describe(of->quality, &r->judged[k], text, sizeof(text));
+        train_judgement_text(of->quality, &r->judged[k], text, sizeof(text));
         table_cell(&table, "held out, step %lld", (long long)r->judged[k].step);
         table_cell(&table, "%s", text);
     }
     table_cell(&table, "mean step");
-    table_cell(&table, "%.4g ms, %.4g samples/s", step_ms, samples_per_s(r));
+    table_cell(&table, "%.4g ms, %.4g samples/s", step_ms, train_samples_per_s(r));
     table_cell(&table, "memory of a step");
     table_cell(&table, "%.4g MB beside weights and states%s", (double)r->arena_bytes * 1e-6,
                job->model.recompute ? ", activations recomputed" : "");
@@ -398,13 +359,13 @@ static void print_json(const struct trained *of, const struct train_result *r)
     json_int(&json, "steps", r->steps);
     json_int(&json, "steps_wanted", of->steps);
     json_number(&json, "loss_first", r->losses[0]);
-    json_number(&json, "loss_last", last_loss(r));
+    json_number(&json, "loss_last", train_last_loss(r));
     json_text(&json, "quality", q ? q->name : NULL);
     json_text(&json, "quality_also", q && q->also ? q->also->name : NULL);
     print_judged(&json, r);
     json_bool(&json, "reached", r->reached);
     json_number(&json, "time_s", (double)r->time_ns * 1e-9);
-    json_number(&json, "samples_per_s", samples_per_s(r));
+    json_number(&json, "samples_per_s", train_samples_per_s(r));
     json_int(&json, "arena_bytes", (int64_t)r->arena_bytes);
     json_bool(&json, "recompute", job->model.recompute);
     json_number(&json, "input_wait_s", (double)r->waited_ns * 1e-9);
