@@ -77,5 +77,9 @@ enum status workload_open_judged(const char *spec, int64_t batch, struct graph *
 enum status workload_open_training(const char *spec, int64_t batch,
                                    const struct train_options *options, struct graph **out,
                                    const struct training **training, struct error *err);
+/* The same without the samples of a first batch, which take as long to make as there are. */
+enum status workload_open_step(const char *spec, int64_t batch, const struct train_options *options,
+                               struct graph **out, const struct training **training,
+                               struct error *err);
 
 #endif

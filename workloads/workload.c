@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/system/file.h"
 #include "base/text/options.h"
@@ -189,7 +190,7 @@ const struct workload *workload_of(const char *spec)
 bool workload_is_file(const char *spec)
 {
     size_t length = strlen(spec);
-    return length > 5 && strcmp(spec + length - 5, ".onnx") == 0;
+    return length > 5 && strcasecmp(spec + length - 5, ".onnx") == 0;
 }
 
 int64_t workload_file_batch(const char *path)
@@ -279,17 +280,31 @@ static enum status give_first_batch(struct graph *g, const struct training *trai
     return STATUS_OK;
 }
 
-enum status workload_open_training(const char *spec, int64_t batch,
-                                   const struct train_options *options, struct graph **out,
-                                   const struct training **training, struct error *err)
+static enum status open_step(const char *spec, int64_t batch, const struct train_options *options,
+                             bool samples, struct graph **out, const struct training **training,
+                             struct error *err)
 {
     TRY(workload_open_loss(spec, batch, out, training, err));
     enum status status = train_step(*out, (*training)->recipe, options, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && samples)
         status = give_first_batch(*out, *training, batch ? batch : workload_of(spec)->batch, err);
     if (status == STATUS_OK)
         return STATUS_OK;
     graph_free(*out);
     *out = NULL;
     return error_context(err, "training of %s", spec);
+}
+
+enum status workload_open_training(const char *spec, int64_t batch,
+                                   const struct train_options *options, struct graph **out,
+                                   const struct training **training, struct error *err)
+{
+    return open_step(spec, batch, options, true, out, training, err);
+}
+
+enum status workload_open_step(const char *spec, int64_t batch, const struct train_options *options,
+                               struct graph **out, const struct training **training,
+                               struct error *err)
+{
+    return open_step(spec, batch, options, false, out, training, err);
 }

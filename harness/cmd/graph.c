@@ -289,7 +289,7 @@ static int graph_main(int word_count, char **words, const void *values)
     }
     enum precision precision;
     if (model_graph_precision(words[0], o->model.precision, &precision, &err) != STATUS_OK ||
-        model_graph(words[0], &o->model, precision, &g, &err) != STATUS_OK)
+        model_graph_bare(words[0], &o->model, precision, &g, &err) != STATUS_OK)
         return command_fail(&err);
     if (o->json)
         print_json(g, words[0]);

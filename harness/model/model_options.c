@@ -128,8 +128,9 @@ enum status model_train_options(const struct model_options *m, struct train_opti
     return STATUS_OK;
 }
 
-enum status model_graph(const char *spec, const struct model_options *m, enum precision precision,
-                        struct graph **graph, struct error *err)
+static enum status open_graph(const char *spec, const struct model_options *m,
+                              enum precision precision, bool bare, struct graph **graph,
+                              struct error *err)
 {
     const struct training *training;
     struct train_options options;
@@ -143,7 +144,32 @@ enum status model_graph(const char *spec, const struct model_options *m, enum pr
         return workload_open(spec, m->batch, precision, graph, err);
     if (precision != PRECISION_F32)
         return UNSUPPORTED(err, "precision \"%s\": training is in f32", precision_name(precision));
+    if (bare)
+        return workload_open_step(spec, m->batch, &options, graph, &training, err);
     return workload_open_training(spec, m->batch, &options, graph, &training, err);
+}
+
+enum status model_graph(const char *spec, const struct model_options *m, enum precision precision,
+                        struct graph **graph, struct error *err)
+{
+    return open_graph(spec, m, precision, false, graph, err);
+}
+
+enum status model_graph_bare(const char *spec, const struct model_options *m,
+                             enum precision precision, struct graph **graph, struct error *err)
+{
+    return open_graph(spec, m, precision, true, graph, err);
+}
+
+enum status model_admits(const struct graph *graph, const struct model_options *m,
+                         struct error *err)
+{
+    char path[512];
+    struct exe_options options;
+    if (m->no_memory_check)
+        return STATUS_OK;
+    TRY(model_exe_options(m, &options, path, sizeof(path), err));
+    return admission_check(graph, &options, m->verifies, err);
 }
 
 enum status model_compile(const struct graph *graph, const struct model_options *m,

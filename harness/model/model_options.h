@@ -92,11 +92,18 @@ enum status model_code_choice(const struct model_options *m, struct code_choice 
  * where it can be. */
 enum status model_graph(const char *spec, const struct model_options *m, enum precision precision,
                         struct graph **graph, struct error *err);
+/* The same for who reads no contents: of a training without the samples of its first batch, which
+ * take as long to make as there are. */
+enum status model_graph_bare(const char *spec, const struct model_options *m,
+                             enum precision precision, struct graph **graph, struct error *err);
 /* The precision of that name for what only builds the graph: refused where the graph would be the
  * same as in f32, since an argument without effect gives a wrong answer. */
 enum status model_graph_precision(const char *spec, const char *name, enum precision *precision,
                                   struct error *err);
 
+/* Whether it fits into memory, as model_compile asks first: before other work on the graph. */
+enum status model_admits(const struct graph *graph, const struct model_options *m,
+                         struct error *err);
 /* Compiles a graph, if it fits into memory: UNSUPPORTED, with the figures, if not
  * (harness/model/admission.h). The plug-ins are open (engine/run/provider.h). */
 enum status model_compile(const struct graph *graph, const struct model_options *m,

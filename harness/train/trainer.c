@@ -265,6 +265,7 @@ static enum status open_run(struct trainer *t, int64_t step, struct error *err)
                                      .buffers = BUFFERS,
                                      .threads = job->reader_threads,
                                      .bytes_per_s = job->read_limit};
+    TRY(model_admits(t->graph, &job->model, err)); /* filling buffers takes as long as there are */
     /* Before the executable, whose threads have a CPU each, this one included. */
     TRY(reader_open(&options, &t->reader, err));
     TRY(model_compile(t->graph, &job->model, &t->exe, err));

@@ -193,6 +193,13 @@ done
 refuses 'nonexist/x: cannot be written' \
     timeout 60 "$RIDGE" scale ncf --tiny --ranks 1 -s 1000000 -t 1 --no-tune --save "$tap_dir/nonexist/x"
 
+# A batch that no memory holds is refused before samples are made, and its graph needs none.
+run timeout 20 "$RIDGE" train ncf --tiny -n 2 -b 1000000000 -t 1 --no-tune
+exits 5
+complains 'memory|GB'
+run timeout 20 "$RIDGE" graph ncf --mode training -b 100000000 --json
+exits 0
+
 # What cannot be. 0 was taken for what had not been given.
 for option in rate until price read-limit; do
     refuses "\-\-$option needs a number above 0, got \"0\"" ridge train ncf --tiny --$option 0
