@@ -63,7 +63,7 @@ static void json_ports(struct json *json, const char *key, const struct graph *g
     for (int k = 0; k < count; k++) {
         const struct value *value = &g->values[values[k]];
         json_open(json, NULL, '{');
-        json_text(json, "name", value->name);
+        json_text(json, "name", graph_called(g, values[k]));
         json_text(json, "dtype", dtype_name(value->dtype));
         json_ints(json, "shape", value->shape.dim, value->shape.rank);
         json_close(json);
@@ -78,6 +78,7 @@ static void print_json(const char *path, const struct graph *g, const struct gra
     json_begin(&json, stdout);
     json_open(&json, NULL, '{');
     json_text(&json, "file", path);
+    json_text(&json, "note", g->note);
     json_int(&json, "batch", cost->batch);
     json_number(&json, "params", cost->params);
     json_number(&json, "macs", cost->work.macs);
@@ -103,19 +104,23 @@ static void print_ports(const char *what, const struct graph *g, const int *valu
     char shape[96], name[256];
     for (int k = 0; k < count; k++) {
         const struct value *value = &g->values[values[k]];
-        printf("%-8s %-32s %-5s %s\n", what, clean_copy(name, sizeof(name), value->name),
-               dtype_name(value->dtype), shape_text(&value->shape, shape));
+        printf("%-8s %-32s %-5s %s\n", what,
+               clean_copy(name, sizeof(name), graph_called(g, values[k])), dtype_name(value->dtype),
+               shape_text(&value->shape, shape));
     }
 }
 
 static void print_text(const char *path, const struct graph *g, const struct graph_cost *cost)
 {
     struct table table = {0};
+    char note[512];
     int count;
     printf("%s: %.0f parameters, %.4g GMAC, %.4g GFLOP at batch %lld\n\n", path, cost->params,
            cost->work.macs * 1e-9, cost->flops * 1e-9, (long long)cost->batch);
     print_ports("input", g, g->inputs, g->input_count);
     print_ports("output", g, g->outputs, g->output_count);
+    if (g->note)
+        printf("note     %s\n", clean_copy(note, sizeof(note), g->note));
     printf("\n");
     table_column(&table, "operator", TABLE_LEFT);
     table_column(&table, "nodes", TABLE_RIGHT);

@@ -292,6 +292,8 @@ static enum status infer(const char *spec, const struct infer_options *o,
     enum status status = providers_load(o->model.providers, err);
     if (status == STATUS_OK)
         status = graph_take_part(g, o->part, err);
+    if (workload_is_file(spec) && g->note)
+        fprintf(stderr, "ridge: %s\n", g->note);
     struct outputs outputs = {.count = add_counts(g)};
     if (status == STATUS_OK && o->output_dir)
         status = name_files(g, &outputs, err);

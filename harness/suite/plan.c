@@ -143,7 +143,7 @@ static bool ends_in(const char *word, const char *end)
 
 static bool is_suite(const char *word)
 {
-    return ends_in(word, ".toml") || (!workload_find(word) && !ends_in(word, ".onnx") &&
+    return ends_in(word, ".toml") || (!workload_find(word) && !workload_is_file(word) &&
                                       !strchr(word, ':') && suite_exists(word));
 }
 

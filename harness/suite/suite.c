@@ -197,9 +197,8 @@ static enum status find_workload(const char *name, const struct suite_place *pla
 static enum status find_model(struct suite *suite, const char *path,
                               const struct suite_place *place, const char **out, struct error *err)
 {
-    size_t length = strlen(path);
     const char *slash = place->line ? strrchr(place->file, '/') : NULL;
-    if (length < 6 || strcmp(path + length - 5, ".onnx") != 0)
+    if (!workload_is_file(path))
         return suite_complain(place, err, "\"%.200s\" does not end in .onnx", path);
     *out = path[0] == '/' || !slash ? arena_strdup(&suite->arena, path)
                                     : arena_printf(&suite->arena, "%.*s/%s",
@@ -431,11 +430,10 @@ enum status suite_add_word(struct suite *suite, const char *word, struct error *
 {
     struct suite_place place = {.file = "", .table = "", .key = ""};
     struct suite_entry *entry = add_entry(suite);
-    size_t length = strlen(word);
     if (!entry)
         return FAIL_NO_MEMORY(err);
     entry->origin = "command line";
-    if (length > 5 && strcmp(word + length - 5, ".onnx") == 0)
+    if (workload_is_file(word))
         return find_model(suite, word, &place, &entry->path, err);
     char *name = arena_strdup(&suite->arena, word);
     if (!name)

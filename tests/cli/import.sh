@@ -25,4 +25,22 @@ exits 2
 refuses 'one word too many' ridge import "$model" "$model"
 refuses 'README.md' ridge import README.md
 refuses 'nonexistent' ridge import /nonexistent.onnx
+# A first size of 0, which was taken for 1 without a word.
+build=${RIDGE_BUILD:-build/release}
+check "the models are written" "$build/tests/unit/test_onnx_semantics" --write "$tap_dir"
+zero='input "x": the file says \[\?,8\], with the size 0 for "\?", which was taken as unknown: it is \[1,8\] here'
+runs ridge import "$tap_dir/zero.onnx"
+prints "^note +$zero"
+runs ridge import "$tap_dir/zero.onnx" --json
+holds '.note | test("taken as unknown")'
+runs ridge infer "$tap_dir/zero.onnx" --no-tune
+complains "$zero"
+runs ridge graph "$tap_dir/pass.onnx"
+check "no note" sh -c "! grep -q unknown '$output'"
+
+# An ending in capitals was read as a suite.
+mv "$tap_dir/only_pass.onnx" "$tap_dir/UP.ONNX"
+runs ridge plan "$tap_dir/UP.ONNX"
+runs ridge import "$tap_dir/UP.ONNX"
+prints '^output +x '
 finish

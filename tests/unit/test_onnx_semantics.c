@@ -69,6 +69,7 @@ static const struct made models[] = {
      "in x f32[2]; const w f32[2]=1,2; y = Relu(x); z = Identity(y); out x f32[2];"
      "out w f32[2]; out y f32[2]; out z f32[2]",
      {NULL}},
+    {"zero", "in x f32[0,8]; y = Relu(x); out y f32[N,8]", {NULL}},
     {"only_pass", "in x f32[2]; out x f32[2]", {NULL}},
     /* 160 GB, which the format allows. */
     {"stride_of_160_gb",

@@ -174,6 +174,35 @@ static enum status check_contents(const struct importer *im, const Onnx__TensorS
                 shape_text(given, contents), file);
 }
 
+/* A size of 0 is a legal empty tensor, too: contents of that shape make it one. */
+static void note_zero(struct importer *im, const Onnx__ValueInfoProto *info,
+                      const Onnx__TensorShapeProto *declared, const struct shape *made)
+{
+    char file[160], here[96];
+    const Onnx__TensorShapeProto__Dimension *first = declared->n_dim ? declared->dim[0] : NULL;
+    if (im->g->note || !first || made->dim[0] == 0 || first->dim_value ||
+        first->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+        return;
+    declared_text(declared, file, sizeof(file));
+    im->g->note = arena_printf(
+        &im->g->arena,
+        "input \"%s\": the file says %s, with the size 0 for \"?\", which was taken as "
+        "unknown: it is %s here",
+        text_of(info->name), file, shape_text(made, here));
+}
+
+static const char *element_name(int type, char *text, size_t size)
+{
+    const char *name = type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING       ? "string"
+                       : type == ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64  ? "complex64"
+                       : type == ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX128 ? "complex128"
+                                                                           : NULL;
+    if (name)
+        return name;
+    snprintf(text, size, "%d", type);
+    return text;
+}
+
 static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *info,
                               struct desc *desc, struct error *err)
 {
@@ -182,8 +211,10 @@ static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *i
         return UNSUPPORTED(err, "it is no tensor (sequence, map or optional)");
     const struct onnx_binding *binding = find_binding(im, text_of(info->name));
     enum dtype dtype = dtype_from_onnx(type->elem_type);
+    char number[16];
     if (dtype == DTYPE_NONE)
-        return UNSUPPORTED(err, "element type %d is not supported", type->elem_type);
+        return UNSUPPORTED(err, "element type %s is not supported",
+                           element_name(type->elem_type, number, sizeof(number)));
     if (binding) {
         *desc = binding->desc;
         if (binding->desc.dtype != dtype)
@@ -202,6 +233,7 @@ static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *i
     char text[96];
     if (!onnx_shape_sane(&made))
         return FAIL(err, STATUS_FAILED, "the shape %s makes no sense", shape_text(&made, text));
+    note_zero(im, info, shape, &made);
     *desc = desc_dense(dtype, &made, LAYOUT_PLAIN);
     return STATUS_OK;
 }
