@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "workloads/onnx/onnx.h"
+#include "workloads/onnx/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,6 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct onnx_interface interface;
     struct desc desc;
     void *tensor;
+    if (wire_batch(data, size) < 0)
+        abort();
     if (onnx_interface(data, size, &interface, &err) == STATUS_OK)
         free(interface.ports);
     if (onnx_tensor_parse(data, size, &desc, &tensor, NULL, &err) == STATUS_OK)
