@@ -322,11 +322,18 @@ static void tally_free(struct tally *t)
     free(t->buffer);
 }
 
+static int64_t batch_of(const struct graph *g)
+{
+    if (g->batch || !g->input_count)
+        return g->batch ? g->batch : 1;
+    const struct shape *first = &g->values[g->inputs[0]].shape;
+    return first->rank ? first->dim[0] : 1;
+}
+
 void graph_cost(const struct graph *g, struct graph_cost *cost)
 {
     *cost = (struct graph_cost){.flops = 0};
-    const struct shape *first = g->input_count ? &g->values[g->inputs[0]].shape : NULL;
-    cost->batch = g->batch ? g->batch : first && first->rank ? first->dim[0] : 1;
+    cost->batch = batch_of(g);
     for (int n = 0; n < g->node_count; n++) {
         struct node_cost node;
         if (g->nodes[n].dead)
