@@ -155,7 +155,7 @@ static inline bool exe_is_on_device(const struct exe *exe)
     return exe->on_device != NULL;
 }
 
-/* Of a value in memory that holds several. */
+/* Values in one piece of memory begin at multiples of so many bytes. */
 static inline size_t exe_alignment(const struct exe *exe)
 {
     return exe_is_on_device(exe) ? ALIGN_DEVICE : ALIGN_TENSOR;

@@ -29,7 +29,7 @@ static const char *with_recompute(struct arena *arena, const char *line, const s
 
 static const char *with_code(struct arena *arena, const char *line, const struct point *p)
 {
-    line = joined(arena, line, p->protocol.quick_tune && !p->code.no_tune ? " --quick-tune" : "");
+    line = joined(arena, line, p->protocol.quick_tune ? " --quick-tune" : "");
     return joined(arena, line, code_choice_options(arena, &p->code, p->device));
 }
 

@@ -43,7 +43,7 @@ static enum status keep_result(const struct point_job *job, const struct scale_o
                                 .seed = o->job.seed,
                                 .tables = "whole",
                                 .moments = "whole",
-                                .quick_tune = model.quick_tune,
+                                .quick_tune = model_tunes_quickly(&model),
                                 .code = p->code,
                                 .recompute = model.recompute,
                                 .segments = model.segments,

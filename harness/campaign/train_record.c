@@ -111,7 +111,7 @@ static enum status name_code(const struct model_options *m, struct arena *arena,
     const char *code = code_choice_canonical(arena, &choice, point->device);
     if (point->canonical && code)
         point->canonical = arena_printf(arena, "%s%s%s", point->canonical,
-                                        m->quick_tune && !m->no_tune ? " tuning=quick" : "", code);
+                                        model_tunes_quickly(m) ? " tuning=quick" : "", code);
     return point->canonical && code ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 

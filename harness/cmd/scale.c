@@ -434,7 +434,7 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
                           .tables = table_names[usual.job.tables],
                           .moments = usual.job.part_updates ? "split" : "whole",
-                          .quick_tune = usual.job.model.quick_tune,
+                          .quick_tune = model_tunes_quickly(&usual.job.model),
                           .recompute = usual.job.model.recompute,
                           .segments = usual.job.model.segments,
                           .optimiser = o->optimiser,

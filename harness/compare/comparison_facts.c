@@ -198,7 +198,7 @@ static void drop_equal_words(struct words *a, struct words *b)
 /* "threads=2", "threads=4": the only word in which two canonical texts differ, or the words that
  * only one of them has: "the usual", "isa=scalar tuning=none". False where more differs, or where
  * the workloads do. */
-static bool near_apart(const char *a, const char *b, char word[2][WORDS_SHOWN])
+static bool differ_little(const char *a, const char *b, char word[2][WORDS_SHOWN])
 {
     struct words left[2] = {{a, a + strlen(a)}, {b, b + strlen(b)}};
     drop_equal_words(&left[0], &left[1]);
@@ -222,7 +222,7 @@ static enum status note_near_points(struct comparison_set *set, struct error *er
             continue;
         for (size_t i = 0; i < set->count; i++) {
             if (set->inputs[i].base.state != SIDE_ABSENT ||
-                !near_apart(set->points[k].canonical, set->points[i].canonical, word) ||
+                !differ_little(set->points[k].canonical, set->points[i].canonical, word) ||
                 (strcmp(word[0], seen[0]) == 0 && strcmp(word[1], seen[1]) == 0))
                 continue;
             TRY(comparison_note(set, "points differ in", word[0], word[1], err));

@@ -43,6 +43,11 @@ static enum status isa_wanted(const char *name, enum isa *isa, struct error *err
                 : STATUS_OK;
 }
 
+bool model_tunes_quickly(const struct model_options *m)
+{
+    return m->quick_tune && !m->no_tune;
+}
+
 enum status model_exe_options(const struct model_options *m, struct exe_options *options,
                               char *path, size_t path_size, struct error *err)
 {
@@ -52,7 +57,7 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
                              .cache = m->cache ? m->cache : tuner_cache_path(path, path_size),
                              .retune = m->retune,
                              .no_tune = m->no_tune,
-                             .quick_tune = m->quick_tune && !m->no_tune,
+                             .quick_tune = model_tunes_quickly(m),
                              .no_fuse = m->no_fuse,
                              .max_error = m->no_winograd ? 1e-5 : m->max_error,
                              .only_variant = NONE,

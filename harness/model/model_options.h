@@ -84,6 +84,8 @@ const char *tuner_cache_path(char *path, size_t size);
 enum status model_exe_options(const struct model_options *m, struct exe_options *options,
                               char *path, size_t path_size, struct error *err);
 
+/* Whether --quick-tune has an effect: with --no-tune nothing is tuned. */
+bool model_tunes_quickly(const struct model_options *m);
 /* Those that make other code than usual, as the ids of points name them. */
 enum status model_code_choice(const struct model_options *m, struct code_choice *choice,
                               struct error *err);

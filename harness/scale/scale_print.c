@@ -103,17 +103,22 @@ static void print_unit(struct json *json, const struct scale_unit *unit)
     json_close(json);
 }
 
+/* null where the ranks were simulated: nobody measured it. */
+static double measured(const struct scale_result *r, double value)
+{
+    return r->simulated ? (double)NAN : value;
+}
+
 static void print_rank(struct json *json, const struct scale_result *r, int rank)
 {
     const struct scale_rank *one = &r->by_rank[rank];
     json_open(json, NULL, '{');
-    double known = r->simulated ? (double)NAN : 1; /* what nobody measured is null */
-    json_number(json, "step_s", known * one->step_s);
+    json_number(json, "step_s", measured(r, one->step_s));
     json_number(json, "communication_s", one->communication_s);
     json_number(json, "exposed_s", one->exposed_s);
-    json_number(json, "input_wait_s", known * one->input_s);
-    json_number(json, "state_bytes", known * (double)one->state_bytes);
-    json_number(json, "work_bytes", known * (double)one->work_bytes);
+    json_number(json, "input_wait_s", measured(r, one->input_s));
+    json_number(json, "state_bytes", measured(r, (double)one->state_bytes));
+    json_number(json, "work_bytes", measured(r, (double)one->work_bytes));
     json_open(json, "units", '[');
     for (int k = 0; k < r->unit_count && rank < r->detailed; k++)
         print_unit(json, &one->units[k]);

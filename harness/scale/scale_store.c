@@ -168,9 +168,8 @@ static enum status make_point(const struct scaling *s, const struct scale_result
                                       strategy(arena, " optimiser=", s->optimiser));
     const char *code = code_choice_canonical(arena, &s->code, "cpu");
     if (out->canonical && code)
-        out->canonical =
-            arena_printf(arena, "%s%s%s", out->canonical,
-                         s->quick_tune && !s->code.no_tune ? " tuning=quick" : "", code);
+        out->canonical = arena_printf(arena, "%s%s%s", out->canonical,
+                                      s->quick_tune ? " tuning=quick" : "", code);
     if (!out->canonical || !code)
         return FAIL_NO_MEMORY(err);
     plan_id(out->canonical, key);
@@ -217,10 +216,10 @@ enum status scaling_record(const struct scaling *s, int index, struct arena *are
         spec, r->simulated ? "--platform FILE --simulate" : "--ranks", r->ranks,
         (long long)(s->strong ? r->batch : r->batch / r->ranks), r->threads, (long long)r->steps,
         strategy(arena, " --optimiser ", s->optimiser), s->strong ? " --strong" : "",
-        s->quick_tune && !s->code.no_tune ? " --quick-tune" : "", code,
-        strategy(arena, " --tables ", s->tables), strategy(arena, " --moments ", s->moments),
-        strategy(arena, " --wire ", s->wire), number(arena, " --lanes ", s->lanes),
-        number(arena, " --unit ", s->unit_bytes), s->recompute ? " --recompute" : "",
+        s->quick_tune ? " --quick-tune" : "", code, strategy(arena, " --tables ", s->tables),
+        strategy(arena, " --moments ", s->moments), strategy(arena, " --wire ", s->wire),
+        number(arena, " --lanes ", s->lanes), number(arena, " --unit ", s->unit_bytes),
+        s->recompute ? " --recompute" : "",
         s->segments ? arena_printf(arena, " --segments %lld", (long long)s->segments) : "");
     if (!record->reproduce)
         return FAIL_NO_MEMORY(err);

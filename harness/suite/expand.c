@@ -198,7 +198,7 @@ static const char *canonical_text(struct arena *arena, const struct point *p)
     if (text && p->ranks)
         text = arena_printf(arena, "%s scaling=%s backend=%s algorithm=", text,
                             p->strong ? "strong" : "weak", p->backend);
-    if (text && p->protocol.quick_tune && !p->code.no_tune)
+    if (text && p->protocol.quick_tune)
         text = arena_printf(arena, "%s tuning=quick", text);
     const char *again = p->ranks ? "" : recompute_text(arena, " ", p);
     text = text && again ? arena_printf(arena, "%s%s", text, again) : NULL;
@@ -272,7 +272,7 @@ static enum status fill_protocol(struct planner *planner, const struct selection
         .server_queries = integer_of(s, KEY_QUERIES),
         .verify = integer_of(s, KEY_VERIFY) != 0,
         .layers = integer_of(s, KEY_LAYERS) != 0,
-        .quick_tune = strcmp(text_of(s, KEY_TUNING), "quick") == 0,
+        .quick_tune = !planner->code.no_tune && strcmp(text_of(s, KEY_TUNING), "quick") == 0,
         .interval_is_default = !given(planner, s, KEY_INTERVAL),
     };
     for (int k = 0; k < SCENARIO_COUNT; k++)

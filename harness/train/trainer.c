@@ -428,8 +428,7 @@ static enum status give_batch(struct trainer *t, struct error *err)
     for (int k = 0; k < g->input_count; k++) {
         const struct value *value = &g->values[g->inputs[k]];
         if (data[k])
-            memcpy(exe_input(t->exe, k), data[k],
-                   (size_t)shape_count(&value->shape) * dtype_size(value->dtype));
+            memcpy(exe_input(t->exe, k), data[k], value_size(value));
     }
     return STATUS_OK;
 }
