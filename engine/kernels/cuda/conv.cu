@@ -115,13 +115,15 @@ __global__ void __launch_bounds__(BLOCK) conv_tile(const __grid_constant__ struc
     }
     unsigned row = blockIdx.x * side + threadIdx.x / TILE_SIDE;
     unsigned column = blockIdx.y * side + threadIdx.x % TILE_SIDE;
-#pragma unroll
-    for (int i = 0; i < each; i++)
+#pragma unroll 1
+    for (int i = 0; i < each && row < c.rows; i++, row += TILE_SIDE) {
 #pragma unroll
         for (int j = 0; j < each; j++)
-            if (row + TILE_SIDE * i < c.rows && column + TILE_SIDE * j < c.outputs)
-                store<element>(c, row + TILE_SIDE * i,
-                               blockIdx.z * c.outputs + column + TILE_SIDE * j, sums.v[i][j]);
+            if (column + TILE_SIDE * j < c.outputs)
+                store<element>(c, row, blockIdx.z * c.outputs + column + TILE_SIDE * j,
+                               sums.v[0][j]);
+        tile_next_row<each>(sums);
+    }
 }
 
 /* Neighbouring threads have neighbouring channels. */

@@ -29,22 +29,24 @@ static __device__ __forceinline__ void load_tiles(const struct product &p, const
 
 template <int each, class element>
 static __device__ __forceinline__ void store(const struct product &p, int64_t c,
-                                             const struct tile_sums<each> &sums)
+                                             struct tile_sums<each> &sums)
 {
     const unsigned side = TILE_SIDE * each;
     unsigned row = blockIdx.y * side + threadIdx.x / TILE_SIDE;
     unsigned column = blockIdx.x * side + threadIdx.x % TILE_SIDE;
-#pragma unroll
-    for (int i = 0; i < each; i++)
+#pragma unroll 1
+    for (int i = 0; i < each && row < p.m; i++, row += TILE_SIDE) {
 #pragma unroll
         for (int j = 0; j < each; j++) {
-            unsigned r = row + TILE_SIDE * i, s = column + TILE_SIDE * j;
-            if (r >= p.m || s >= p.n)
+            unsigned s = column + TILE_SIDE * j;
+            if (s >= p.n)
                 continue;
-            size_t at = (size_t)(c + r * p.c_row + s * p.c_col);
-            float value = epilogue_value<element>(p.epilogue, p.alpha * sums.v[i][j], at, r, s);
+            size_t at = (size_t)(c + row * p.c_row + s * p.c_col);
+            float value = epilogue_value<element>(p.epilogue, p.alpha * sums.v[0][j], at, row, s);
             float_put((element *)p.c + at, value);
         }
+        tile_next_row<each>(sums);
+    }
 }
 
 template <int each, class factor, class element>

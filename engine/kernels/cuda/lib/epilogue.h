@@ -29,6 +29,7 @@ template <class element>
 static __device__ OUT_OF_LINE float epilogue_value(const struct epilogue &e, float x, size_t at,
                                                    unsigned row, unsigned column)
 {
+#pragma unroll 1
     for (int k = 0; k < e.count; k++) {
         const struct epilogue_op &op = e.ops[k];
         if (op.kind == POST_ACT) {

@@ -29,6 +29,7 @@ static __device__ __forceinline__ struct product_offsets product_at(const struct
                                                                     unsigned batch)
 {
     struct product_offsets at = {0, 0, 0};
+#pragma unroll 1
     for (int d = p.batch_rank - 1; d >= 0; d--) {
         unsigned index = batch % p.batch_dim[d];
         batch /= p.batch_dim[d];

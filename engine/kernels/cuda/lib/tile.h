@@ -29,7 +29,7 @@ static __device__ __forceinline__ void tile_multiply(const struct tile_memory<ea
                                                      struct tile_sums<each> &sums)
 {
     unsigned row = threadIdx.x / TILE_SIDE, column = threadIdx.x % TILE_SIDE;
-#pragma unroll
+#pragma unroll 4
     for (int d = 0; d < TILE_DEPTH; d++) {
         float a[each], b[each];
 #pragma unroll
@@ -43,6 +43,19 @@ static __device__ __forceinline__ void tile_multiply(const struct tile_memory<ea
             for (int j = 0; j < each; j++)
                 sums.v[i][j] += a[i] * b[j];
     }
+}
+
+/* The second row of sums becomes the first, and so on: a loop that takes one row after the other
+ * is in the code once, and the sums stay in registers, which have no numbers that are known at run
+ * time only. */
+template <int each>
+static __device__ __forceinline__ void tile_next_row(struct tile_sums<each> &sums)
+{
+#pragma unroll
+    for (int i = 0; i + 1 < each; i++)
+#pragma unroll
+        for (int j = 0; j < each; j++)
+            sums.v[i][j] = sums.v[i + 1][j];
 }
 
 #endif
