@@ -57,6 +57,7 @@ static __device__ __forceinline__ int place_of(const struct elementwise &k, cons
     unsigned rest = g;
     if (in.full)
         return (int)g * width;
+#pragma unroll 1
     for (int d = k.rank - 1; d >= 0; d--) {
         unsigned next = divide(rest, k.dim[d]);
         int index = (int)(rest - next * k.dim[d].d);
@@ -166,6 +167,19 @@ struct activation {
     int64_t count; /* of groups of `width` */
 };
 
+#define NOTHING(...)
+
+template <int width>
+static __device__ __forceinline__ struct group<width> activated(const struct activation &k,
+                                                                const struct group<width> &a) {
+    struct group<width> r = a, b = a;
+    float p = k.a, q = k.b;
+    switch (k.act) {
+        FUNCTIONS(EACH, NOTHING, NOTHING)
+    }
+    return r;
+}
+
 /* In place, after a library's product. */
 template <int width>
 __global__ void __launch_bounds__(BLOCK)
@@ -175,9 +189,7 @@ __global__ void __launch_bounds__(BLOCK)
     int64_t step = (int64_t)gridDim.x * BLOCK;
     for (int64_t g = (int64_t)blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
         struct group<width> r = group_as<width>(k.type, k.y, (size_t)g * width);
-        for (int i = 0; i < width; i++)
-            r.v[i] = vf_act(r.v[i], (enum function)k.act, k.a, k.b);
-        group_store_as<width>(k.type, k.y, (size_t)g * width, r);
+        group_store_as<width>(k.type, k.y, (size_t)g * width, activated<width>(k, r));
     }
 }
 

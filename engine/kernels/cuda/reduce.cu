@@ -47,6 +47,7 @@ static __device__ __forceinline__ unsigned offset_of(const struct loops &l, unsi
                                                      const unsigned *stride)
 {
     unsigned at = 0;
+#pragma unroll 1
     for (int d = l.rank - 1; d > 0; d--) {
         unsigned next = divide(index, l.dim[d]);
         at += (index - next * l.dim[d].d) * stride[d];

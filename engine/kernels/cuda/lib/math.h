@@ -2,7 +2,9 @@
  *
  * The words in which the elementwise functions are written (engine/graph/function.h), for one float
  * on the device: what engine/kernels/lib/simd.h and simd_math.h have for a vector. The library's
- * exact functions are used, not the approximations behind -use_fast_math. */
+ * exact functions are used, not the approximations behind -use_fast_math. Sine, cosine and power,
+ * which are long and rare, are called: a kernel has each for up to eight values in a dozen places.
+ */
 #ifndef ENGINE_KERNELS_CUDA_LIB_MATH_H
 #define ENGINE_KERNELS_CUDA_LIB_MATH_H
 
@@ -39,9 +41,9 @@ SIMD_INLINE vf vf_log(vf x) { return logf(x); }
 SIMD_INLINE vf vf_log1p(vf x) { return log1pf(x); }
 SIMD_INLINE vf vf_tanh(vf x) { return tanhf(x); }
 SIMD_INLINE vf vf_erf(vf x) { return erff(x); }
-SIMD_INLINE vf vf_sin(vf x) { return sinf(x); }
-SIMD_INLINE vf vf_cos(vf x) { return cosf(x); }
-SIMD_INLINE vf vf_pow(vf x, vf y) { return powf(x, y); }
+static __device__ OUT_OF_LINE vf vf_sin(vf x) { return sinf(x); }
+static __device__ OUT_OF_LINE vf vf_cos(vf x) { return cosf(x); }
+static __device__ OUT_OF_LINE vf vf_pow(vf x, vf y) { return powf(x, y); }
 SIMD_INLINE vf vf_clamp(vf x, float low, float high) { return vf_min(high, vf_max(low, x)); }
 /* clang-format on */
 
