@@ -87,16 +87,27 @@ static __device__ __forceinline__ void part_put(const struct softmax &k, unsigne
     at[1] = p.sum;
 }
 
+/* What makes results of a line's elements: x - shift, and of Softmax the exponential times factor.
+ */
+struct scaling {
+    float shift, factor;
+};
+
+static __device__ __forceinline__ struct scaling scaling_of(bool log, const struct pair &p)
+{
+    return {log ? p.largest + logf(p.sum) : p.largest, 1 / p.sum};
+}
+
 /* Results of one group, of one line or (one: false) of neighbouring ones. */
 template <int width, bool one>
 static __device__ __forceinline__ void results_of(bool log, struct group<width> &v,
-                                                  const struct pair *p)
+                                                  const struct scaling *s)
 {
 #pragma unroll
     for (int e = 0; e < width; e++) {
-        const struct pair &own = p[one ? 0 : e];
-        v.v[e] =
-            log ? v.v[e] - (own.largest + logf(own.sum)) : expf(v.v[e] - own.largest) / own.sum;
+        const struct scaling &own = s[one ? 0 : e];
+        float x = v.v[e] - own.shift;
+        v.v[e] = log ? x : expf(x) * own.factor;
     }
 }
 
@@ -226,16 +237,18 @@ __global__ void __launch_bounds__(LONG_BLOCK) softmax_long(const __grid_constant
         struct pair p = {-INFINITY, 0};
         if (k.phase != FROM_PARTS)
             p = pair_of_line<width>(x, first, end);
+#pragma unroll 1
         for (unsigned s = t.lane; k.phase == FROM_PARTS && s < k.splits.d; s += t.lanes)
             p = pair_join(p, part_at(k, line, s));
         p = pair_of_team(t, p);
         if (k.phase == PARTS && t.lane == 0)
             part_put(k, line, split, p);
+        struct scaling scaling = scaling_of(k.log, p);
 #pragma unroll 4
         for (unsigned i = first + t.lane; k.phase != PARTS && i < end; i += t.lanes) {
             group<width> g = {};
             g = group_at(x + (size_t)i * width, g);
-            results_of<width, true>(k.log, g, &p);
+            results_of<width, true>(k.log, g, &scaling);
             group_store((element *)k.y + at + (size_t)i * width, g);
         }
     }
@@ -291,12 +304,17 @@ static __device__ __forceinline__ void write_columns(const struct softmax &k, si
                                                      unsigned first, unsigned end, unsigned rows,
                                                      const struct pair *p)
 {
-#pragma unroll 4
+    struct scaling scaling[width];
+#pragma unroll
+    for (int e = 0; e < width; e++)
+        scaling[e] = scaling_of(k.log, p[e]);
+        /* Groups of 8 take many registers. */
+#pragma unroll(width > 4 ? 2 : 4)
     for (unsigned i = first; i < end; i += rows) {
         size_t to = at + (size_t)i * k.inner;
         group<width> v = {};
         v = group_at((const element *)k.x + to, v);
-        results_of<width, false>(k.log, v, p);
+        results_of<width, false>(k.log, v, scaling);
         group_store((element *)k.y + to, v);
     }
 }
@@ -317,6 +335,7 @@ __global__ void __launch_bounds__(BLOCK) softmax_columns(const __grid_constant__
             p[e] = {-INFINITY, 0};
         if (k.phase != FROM_PARTS)
             pairs_of_columns<width>(k, (const element *)k.x + at, first + row, end, rows, p);
+#pragma unroll 1
         for (unsigned s = row; k.phase == FROM_PARTS && end > 0 && s < k.splits.d; s += rows)
             for (int e = 0; e < width; e++)
                 p[e] = pair_join(p[e], part_at(k, g * width + e, s));
