@@ -46,6 +46,7 @@ __global__ void __launch_bounds__(BLOCK) mma_chains(const __grid_constant__ stru
         f.a[n] = mma_bits(threadIdx.x * 4 + n);
     for (unsigned n = 0; n < 2; n++)
         f.b[n] = mma_bits(~(threadIdx.x * 2 + n));
+#pragma unroll 1
     for (int r = 0; r < k.rounds; r++) {
 #pragma unroll
         for (int s = 0; s < MMA_STEPS; s++) {

@@ -87,6 +87,7 @@ __global__ void __launch_bounds__(GROUP *GROUPS)
     typename M::sum d[SUMS] = {}, all = 0;
     fill_tiles(tiles);
     uint64_t a = descriptor_of(tiles), b = descriptor_of(tiles + ROWS * LINE);
+#pragma unroll 1
     for (int r = 0; r < k.rounds; r++) {
         PTX((void)0, "wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
