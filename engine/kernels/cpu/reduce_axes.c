@@ -353,30 +353,24 @@ SIMD_INLINE void reduce_tile(const struct kernel_state *job, int64_t tile, enum 
     }
 }
 
+/* A function for each fold: the compiler's time grows faster than a function's length. */
+#define TILE_OF(fold)                                                                              \
+    static                                                                                         \
+        __attribute__((noinline)) void tile_##fold(const struct kernel_state *job, int64_t tile)   \
+    {                                                                                              \
+        reduce_tile(job, tile, fold);                                                              \
+    }
+#define TILE_ENTRY(fold) [fold] = tile_##fold,
+#define FOLDS(X)         X(FOLD_SUM) X(FOLD_ABS) X(FOLD_SQUARE) X(FOLD_MAX) X(FOLD_MIN) X(FOLD_PROD)
+
+FOLDS(TILE_OF)
+static void (*const tiles[])(const struct kernel_state *job, int64_t tile) = {FOLDS(TILE_ENTRY)};
+
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
     const struct kernel_state *job = context;
-    switch (job->reduction.fold) {
-    case FOLD_SUM:
-        reduce_tile(job, tile, FOLD_SUM);
-        break;
-    case FOLD_ABS:
-        reduce_tile(job, tile, FOLD_ABS);
-        break;
-    case FOLD_SQUARE:
-        reduce_tile(job, tile, FOLD_SQUARE);
-        break;
-    case FOLD_MAX:
-        reduce_tile(job, tile, FOLD_MAX);
-        break;
-    case FOLD_MIN:
-        reduce_tile(job, tile, FOLD_MIN);
-        break;
-    case FOLD_PROD:
-        reduce_tile(job, tile, FOLD_PROD);
-        break;
-    }
+    tiles[job->reduction.fold](job, tile);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
