@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Scaling points of the machine of a run, by workload and number of ranks: of each point the latest
 -- result. `worth`: the rate in those of one rank, as the fewest ranks of the same kind have it.
+-- Points are of one series where nothing but the number of ranks is different. Labels are short:
+-- parameters are in them where the workload has several, and settings where labels would be equal.
 -- :run
 WITH latest AS (
     SELECT r.id AS result, p.workload, p.batch, p.canonical LIKE '% scaling=strong %' AS strong,
-           p.canonical, p.threads, r.verdict = 'valid' AS valid, r.reason,
+           p.canonical, ',' || p.params || ',' AS params, p.threads, r.verdict = 'valid' AS valid, r.reason,
            p.device = 'simulated' AS simulated,
            row_number() OVER (PARTITION BY r.point ORDER BY u.order_key DESC, r.id DESC) AS age
     FROM result AS r
@@ -20,12 +22,15 @@ scaled AS (
            || iif(l.canonical LIKE '% moments=split%', ', moments split', '')
            || CASE WHEN l.canonical LIKE '% wire=f16%' THEN ', f16 between ranks'
                    WHEN l.canonical LIKE '% wire=bf16%' THEN ', bf16 between ranks' ELSE '' END
+           || iif(l.params LIKE '%,recompute=%', ', recomputed', '')
            || iif(l.canonical LIKE '% tuning=quick%', ', quickly tuned', '')
            AS strategy,
-           l.workload || iif(l.strong, ' strong b' || l.batch,
-                             ' b' || CAST(l.batch / n.value AS INTEGER)) || ' t' || l.threads
-           || iif(l.simulated, ' simulated', '')
-           || substr(l.canonical, instr(l.canonical, ' backend=')) AS series
+           iif(l.strong, ' strong b' || l.batch, ' b' || CAST(l.batch / n.value AS INTEGER))
+           || ' t' || l.threads || iif(l.simulated, ' simulated', '') AS size,
+           trim(substr(l.params, 1, instr(l.params, ',ranks=')), ',') AS own_params,
+           trim(replace(l.params, ',ranks=' || CAST(n.value AS INTEGER) || ',', ','), ',')
+           AS all_params,
+           substr(l.canonical, instr(l.canonical, ' backend=')) AS settings
     FROM latest AS l
     JOIN metric AS n ON n.result = l.result AND n.op IS NULL AND n.name = 'ranks'
     JOIN metric AS t ON t.result = l.result AND t.op IS NULL AND t.name = 'throughput'
@@ -36,13 +41,20 @@ scaled AS (
     LEFT JOIN metric AS k ON k.result = l.result AND k.op IS NULL AND k.name = 'state_bytes'
     WHERE l.age = 1
 ),
-based AS (
-    SELECT *, first_value(throughput / ranks) OVER (PARTITION BY series ORDER BY ranks) AS one
+named AS (
+    SELECT *, workload || ':' || all_params || size || settings AS series,
+           workload || iif(min(own_params) OVER same <> max(own_params) OVER same,
+                           ':' || own_params, '') || size || strategy AS name
     FROM scaled
+    WINDOW same AS (PARTITION BY workload)
+),
+based AS (
+    SELECT *, first_value(throughput / ranks) OVER (PARTITION BY series ORDER BY ranks) AS one,
+           min(series) OVER (PARTITION BY name) <> max(series) OVER (PARTITION BY name) AS shared
+    FROM named
 )
-SELECT result, series, substr(series, 1, instr(series, ' backend=') - 1) || strategy AS label,
-       ranks, batch,
-       threads, time_s AS "step [s]", throughput AS "throughput [1/s]", throughput / one AS worth,
+SELECT result, series, name || iif(shared, ',' || settings, '') AS label, ranks, batch, threads,
+       time_s AS "step [s]", throughput AS "throughput [1/s]", throughput / one AS worth,
        throughput / one / ranks AS efficiency, communication_s AS "communication [s]",
        exposed_s AS "exposed [s]", sent_bytes AS "sent [B]", state_bytes AS "kept [B]", valid,
        reason

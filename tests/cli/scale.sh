@@ -124,6 +124,19 @@ if [ "$1" = said ]; then
     check "the timeline has the units of both ranks" [ \
         "$(grep -c 'rank [01]$' "$tap_dir/plots/timeline.dat")" -ge 6 ]
 
+    # Networks of other sizes, and activations computed again, were points of one curve: a rank alone
+    # had 0.05 of the rate of a rank alone. Curves that differ in a setting had the same name.
+    db=$tap_dir/curves.db
+    for how in ncf:items=30,users=40 ncf:items=300,users=400 "ncf:items=30,users=40 --recompute" \
+        "ncf:items=30,users=40 --algorithm tree"; do
+        runs ridge scale $how $quick --ranks 1,2 --batch 16 --steps 2 --db "$db"
+    done
+    runs ridge plot scaling --db "$db" -o "$tap_dir/plots"
+    awk -F '\t' '/^# /{ block = $1 } block == "# points" && $1 ~ /^[12]$/' "$tap_dir/plots/scaling.dat" >"$tap_dir/points"
+    is "two points of each curve" "2 2 2 2" "$(cut -f 5 "$tap_dir/points" | uniq -c | awk '{ print $1 }' | xargs)"
+    is "one rank is worth one" "1 1 1 1" "$(awk '$1 == 1 { print $2 }' "$tap_dir/points" | xargs)"
+    is "curves have names of their own" 4 "$(cut -f 5 "$tap_dir/points" | sort -u | wc -l)"
+
     refuses 'a batch of 32 cannot be shared by 3' ridge scale ncf --tiny --ranks 3 --strong --batch 32 --steps 4
     refuses 'take numbers from 1' ridge scale ncf --ranks 1,x
     run ridge scale ncf --ranks 0
