@@ -5,6 +5,7 @@
 
 #include "engine/train/reduce.h"
 #include "harness/bench/step_simulate.h"
+#include "harness/suite/point_params.h"
 #include "results/query.h"
 #include "workloads/workload.h"
 
@@ -43,13 +44,12 @@ static enum status from_grid(const struct grid *g, struct lone_step *out, struct
     return STATUS_OK;
 }
 
-enum status lone_step_measured(const char *db, const char *workload, int64_t batch,
-                               struct lone_step *out, struct error *err)
+static enum status measured(const char *db, const char *workload, int64_t batch, const char *params,
+                            struct lone_step *out, struct error *err)
 {
     const struct workload *w = workload_of(workload);
-    const char *colon = strchr(workload, ':');
     const struct query_value values[] = {{.name = "workload", .text = w ? w->name : ""},
-                                         {.name = "params", .text = colon ? colon + 1 : ""},
+                                         {.name = "params", .text = params},
                                          {.name = "batch", .number = (double)batch}};
     struct store *store;
     struct grid grid;
@@ -65,6 +65,17 @@ enum status lone_step_measured(const char *db, const char *workload, int64_t bat
         grid_release(&grid);
     }
     store_close(store);
+    return status;
+}
+
+enum status lone_step_measured(const char *db, const char *workload, int64_t batch,
+                               struct lone_step *out, struct error *err)
+{
+    struct arena arena = {.head = NULL};
+    const char *params = point_params(&arena, workload);
+    enum status status =
+        params ? measured(db, workload, batch, params, out, err) : FAIL_NO_MEMORY(err);
+    arena_release(&arena);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/graph/cost.h"
 #include "harness/machine/environment.h"
 #include "harness/suite/plan.h"
+#include "harness/suite/point_params.h"
 #include "results/store.h"
 #include "workloads/workload.h"
 
@@ -121,10 +122,9 @@ static enum status make_point(const struct train_facts *f, struct arena *arena,
     const struct train_job *job = f->job;
     const struct workload *w = workload_of(job->spec);
     const struct data_format *data = trainer_place(f->trainer)->format;
-    const char *colon = strchr(job->spec, ':');
     char id[17];
     *point = (struct point_record){.workload = w->name,
-                                   .params = colon ? colon + 1 : "",
+                                   .params = point_params(arena, job->spec),
                                    .domain = w->domain,
                                    .mode = "training",
                                    .device = job->model.device ? job->model.device : "cpu",
@@ -134,6 +134,8 @@ static enum status make_point(const struct train_facts *f, struct arena *arena,
                                    .scenario = "train",
                                    .cache = "warm",
                                    .providers = job->model.providers ? job->model.providers : ""};
+    if (!point->params)
+        return FAIL_NO_MEMORY(err);
     point->canonical = arena_printf(
         arena,
         "workload=%s params=%s mode=training device=%s precision=f32 batch=%lld threads=%d "

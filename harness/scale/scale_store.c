@@ -11,6 +11,7 @@
 #include "base/text/utc.h"
 #include "harness/scale/command_run.h"
 #include "harness/suite/plan.h"
+#include "harness/suite/point_params.h"
 #include "workloads/workload.h"
 
 enum { METRICS_MAX = 24, UNIT_METRICS = 7 };
@@ -125,11 +126,11 @@ static enum status make_point(const struct scaling *s, const struct scale_result
                               struct arena *arena, struct point_record *out, struct error *err)
 {
     const struct workload *w = workload_of(s->workload);
-    const char *colon = strchr(s->workload, ':');
-    const char *how = s->strong ? "strong" : "weak";
-    char *params = arena_printf(arena, "%s%sranks=%d%s%s", colon ? colon + 1 : "", colon ? "," : "",
-                                r->ranks, strategy(arena, ",tables=", s->tables),
-                                strategy(arena, ",moments=", s->moments));
+    const char *how = s->strong ? "strong" : "weak", *own = point_params(arena, s->workload);
+    char *params = own ? arena_printf(arena, "%s%sranks=%d%s%s", own, *own ? "," : "", r->ranks,
+                                      strategy(arena, ",tables=", s->tables),
+                                      strategy(arena, ",moments=", s->moments))
+                       : NULL;
     char *key = arena_alloc(arena, 17);
     if (params && s->recompute)
         params = s->segments

@@ -10,8 +10,9 @@
 #include "collective/backend.h"
 #include "engine/run/device.h"
 #include "engine/run/provider.h"
+#include "harness/suite/point_params.h"
 
-enum { AXES_MAX = KEY_COUNT + PARAM_MAX, POINTS_MAX = 5000, PROVIDERS_MAX = 16 };
+enum { AXES_MAX = KEY_COUNT + PARAM_MAX, POINTS_MAX = 5000 };
 
 /* One choice of a value for every axis. */
 struct selection {
@@ -138,32 +139,10 @@ static bool advance(struct selection *s)
 
 /* ---- texts ---- */
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* "b,a,b" -> "a,b": the same measurement has one name. */
-static const char *sorted_words(struct arena *arena, const char *list)
-{
-    const char *words[PROVIDERS_MAX], *result = "";
-    int count = 0;
-    char *copy = arena_strdup(arena, list), *save = NULL;
-    for (char *word = copy ? strtok_r(copy, ", ", &save) : NULL; word && count < PROVIDERS_MAX;
-         word = strtok_r(NULL, ", ", &save))
-        words[count++] = word;
-    qsort(words, (size_t)count, sizeof(*words), by_name);
-    for (int k = 0; k < count && result; k++)
-        if (k == 0 || strcmp(words[k], words[k - 1]) != 0)
-            result = arena_printf(arena, "%s%s%s", result, *result ? "," : "", words[k]);
-    return copy ? result : NULL;
-}
-
-/* Parameters other than defaults, sorted: "image=160,version=1.5". */
 static const char *params_text(struct arena *arena, const struct selection *s)
 {
     const struct workload *w = s->entry->workload;
-    const char *words[PARAM_MAX], *result = "";
+    const char *words[PARAM_MAX];
     int count = 0;
     for (int k = 0; w && w->params && w->params[k].name && k < PARAM_MAX; k++) {
         const struct suite_value *value = value_of(s, KEY_COUNT + k);
@@ -173,10 +152,7 @@ static const char *params_text(struct arena *arena, const struct selection *s)
         if (!words[count++])
             return NULL;
     }
-    qsort(words, (size_t)count, sizeof(*words), by_name);
-    for (int k = 0; k < count && result; k++)
-        result = arena_printf(arena, "%s%s%s", result, k ? "," : "", words[k]);
-    return result;
+    return point_params_join(arena, words, count);
 }
 
 static const char *recompute_text(struct arena *arena, const char *before, const struct point *p)
@@ -365,7 +341,7 @@ static enum status fill_texts(struct planner *planner, const struct selection *s
     p->backend = arena_strdup(arena, text_of(s, KEY_BACKEND));
     p->device = arena_strdup(arena, device);
     p->precision = arena_strdup(arena, text_of(s, KEY_PRECISION));
-    p->providers = sorted_words(arena, text_of(s, KEY_PROVIDERS));
+    p->providers = point_words(arena, text_of(s, KEY_PROVIDERS));
     p->profilers = arena_strdup(arena, text_of(s, KEY_PROFILERS));
     p->origin = arena_strdup(arena, s->entry->origin);
     if (!p->workload || !p->params || !p->mode || !p->device || !p->precision || !p->providers ||

@@ -50,6 +50,12 @@ holds '.points[0].losses | length == 8'
 runs ridge scale ncf:items=30,users=40 --no-tune -t 1 --batch 16 --steps 8 -n 2 --strong --db "$db"
 check "the same points" [ "$(sql "SELECT canonical FROM point WHERE canonical LIKE '% scaling=%' AND params LIKE '%ranks=2'
     ORDER BY canonical")" = "$(cat "$tap_dir/planned")" ]
+# Typed in another order, or with a default, the same training had another id.
+typed=$tap_dir/typed.db
+for spec in ncf:users=40,items=30 ncf:embedding=onehot,users=40,items=30; do
+    runs ridge scale $spec --no-tune -t 1 --batch 16 --steps 2 -n 2 --strong --db "$typed"
+done
+is "one point, and the planned one" "$(grep 'scaling=strong' "$tap_dir/planned")" "$(sql "SELECT canonical FROM point" "$typed")"
 run ridge compare latest~2 latest --db "$db"
 prints '(unchanged|inconclusive|machine|improved|regressed|invalid) +ncf:.*ranks=2 batch=16 threads=1 training'
 check "with two results each" [ "$(sql "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM result AS r

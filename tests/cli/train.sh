@@ -213,6 +213,13 @@ run ridge train ncf --tiny --rate 1e30 --steps 50 --optimiser sgd -t 1 --no-tune
 exits 3
 complains 'the loss of step [0-9]+ is .*smaller --rate'
 
+# Typed in another order, or with a default, it is the same training; it had three ids.
+db=$tap_dir/typed.db
+for spec in ncf:items=30,users=40 ncf:users=40,items=30 ncf:users=40,embedding=onehot,items=30; do
+    runs ridge train $spec -b 16 -n 1 -t 1 --no-tune --db "$db"
+done
+is "one point of three results" "3 1" "$(sql 'SELECT count(*) || " " || count(DISTINCT point) FROM result')"
+
 # A training that diverges is kept as failed, with the reason and without times: nothing to be ranked.
 db=$tap_dir/diverged.db
 run ridge train ncf --tiny --rate 1e30 -n 5 -t 1 --no-tune --db "$db"

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
+#include "harness/suite/point_params.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/workload.h"
+
+enum { WORDS_MAX = 16 };
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char *point_words(struct arena *arena, const char *list)
+{
+    const char *words[WORDS_MAX], *result = "";
+    int count = 0;
+    char *copy = arena_strdup(arena, list), *save = NULL;
+    for (char *word = copy ? strtok_r(copy, ", ", &save) : NULL; word && count < WORDS_MAX;
+         word = strtok_r(NULL, ", ", &save))
+        words[count++] = word;
+    qsort(words, (size_t)count, sizeof(*words), by_name);
+    for (int k = 0; k < count && result; k++)
+        if (k == 0 || strcmp(words[k], words[k - 1]) != 0)
+            result = arena_printf(arena, "%s%s%s", result, *result ? "," : "", words[k]);
+    return copy ? result : NULL;
+}
+
+const char *point_params_join(struct arena *arena, const char **words, int count)
+{
+    const char *result = "";
+    qsort(words, (size_t)count, sizeof(*words), by_name);
+    for (int k = 0; k < count && result; k++)
+        result = arena_printf(arena, "%s%s%s", result, k ? "," : "", words[k]);
+    return result;
+}
+
+static bool is_default(const struct workload *w, const char *word)
+{
+    size_t name = strcspn(word, "=");
+    for (const struct param *p = w->params; p && p->name; p++)
+        if (strlen(p->name) == name && strncmp(p->name, word, name) == 0)
+            return word[name] == '=' && strcmp(p->value, word + name + 1) == 0;
+    return false;
+}
+
+const char *point_params(struct arena *arena, const char *spec)
+{
+    const struct workload *w = workload_of(spec);
+    const char *words[PARAM_MAX], *colon = w ? strchr(spec, ':') : NULL;
+    char *copy = arena_strdup(arena, colon ? colon + 1 : ""), *save = NULL;
+    int count = 0;
+    for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word && count < PARAM_MAX;
+         word = strtok_r(NULL, ",", &save))
+        if (!is_default(w, word))
+            words[count++] = word;
+    return copy ? point_params_join(arena, words, count) : NULL;
+}
