@@ -39,6 +39,10 @@ static const char *scale_command(const struct point *p, const char *spec, struct
         arena_printf(arena, "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld%s",
                      spec, p->ranks, (long long)(p->strong ? p->batch : p->batch / p->ranks),
                      p->threads, (long long)p->steps, p->strong ? " --strong" : "");
+    if (strcmp(p->backend, "shm") != 0)
+        line = with_value(arena, line, "backend", p->backend);
+    if (*p->providers)
+        line = with_value(arena, line, "providers", p->providers);
     return with_recompute(arena, with_code(arena, line, p), p);
 }
 

@@ -45,6 +45,7 @@ static enum status keep_result(const struct point_job *job, const struct scale_o
                                 .moments = "whole",
                                 .quick_tune = model_tunes_quickly(&model),
                                 .code = p->code,
+                                .providers = p->providers,
                                 .recompute = model.recompute,
                                 .segments = model.segments,
                                 .points = result,

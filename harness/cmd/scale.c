@@ -280,6 +280,34 @@ static void print_all(const struct scale_options_given *o, const struct scaling 
         scaling_print_table(s);
 }
 
+static struct scaling scaling_asked(const struct scale_options_given *o,
+                                    const struct scale_options *usual)
+{
+    const struct train_job *job = &usual->job;
+    return (struct scaling){.workload = job->spec,
+                            .strong = o->strong,
+                            .data_path = o->data,
+                            .letters = o->letters,
+                            .reader_threads = job->reader_threads,
+                            .read_limit = job->read_limit,
+                            .algorithm = usual->algorithm ? usual->algorithm->name : NULL,
+                            .tables = table_names[job->tables],
+                            .moments = job->part_updates ? "split" : "whole",
+                            .providers = o->model.providers,
+                            .recompute = job->model.recompute,
+                            .segments = job->model.segments,
+                            .sync_norms = o->sync_norms,
+                            .no_overlap = o->no_thread,
+                            .optimiser = o->optimiser,
+                            .wire = o->wire,
+                            .lanes = (int)o->lanes,
+                            .unit_bytes = o->unit_bytes,
+                            .hosts = o->hosts,
+                            .platform = o->platform,
+                            .step_s = o->step_s,
+                            .step_db = o->db};
+}
+
 /* model: how steps were compiled; NULL: none was. */
 static enum status keep(const struct scaling *s, const struct model_options *model, const char *db,
                         struct error *err)
@@ -339,35 +367,16 @@ static enum status simulate_points(const struct scale_options_given *o,
     return STATUS_OK;
 }
 
-/* The ideal is what one rank does, so one is always among them. */
-static enum status simulated_ranks(const char *list, int *ranks, int *count, struct error *err)
-{
-    TRY(rank_list_read(list, "--simulate", ranks + 1, count, err));
-    for (int k = 1; k <= *count; k++)
-        if (ranks[k] == 1) {
-            memmove(ranks, ranks + 1, (size_t)*count * sizeof(*ranks));
-            return STATUS_OK;
-        }
-    ranks[0] = 1;
-    (*count)++;
-    return STATUS_OK;
-}
-
 static enum status simulate_all(const char *spec, const struct scale_options_given *o, char **owned,
                                 struct error *err)
 {
     struct scale_options usual = {.ranks = 1};
     struct scale_result points[POINTS_MAX + 1] = {{0}};
-    int ranks[POINTS_MAX + 1];
+    int ranks[POINTS_MAX + 1], count;
     struct platform platform;
     struct lone_step step;
     char network[192], how[256];
-    struct scaling all = {.points = points,
-                          .backend = "simulated",
-                          .tables = "whole",
-                          .moments = "whole",
-                          .network = how};
-    TRY(simulated_ranks(o->simulate, ranks, &all.count, err));
+    TRY(rank_list_with_one(o->simulate, "--simulate", ranks, &count, err));
     TRY(read_job(spec, o, &usual, owned, err));
     TRY(platform_read(o->platform, &platform, err));
     platform_text(&platform, network, sizeof(network));
@@ -379,9 +388,12 @@ static enum status simulate_all(const char *spec, const struct scale_options_giv
         TRY(lone_step_measured(o->db, usual.job.spec, usual.job.model.batch, &step, err));
     fprintf(stderr, "simulated, not measured: steps of %.4g ms on what SimGrid makes of %s\n",
             step.compute_s * 1e3, o->platform);
-    all.workload = usual.job.spec;
-    all.algorithm = usual.algorithm ? usual.algorithm->name : NULL;
-    enum status status = simulate_points(o, &usual, &step, ranks, all.count, points, err);
+    struct scaling all = scaling_asked(o, &usual);
+    all.backend = "simulated";
+    all.network = how;
+    all.points = points;
+    all.count = count;
+    enum status status = simulate_points(o, &usual, &step, ranks, count, points, err);
     if (status == STATUS_OK)
         print_all(o, &all, 0);
     if (status == STATUS_OK && o->db)
@@ -423,27 +435,15 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
     enum status status = STATUS_OK;
     for (int k = 0; k < count && status == STATUS_OK; k++)
         status = run_point(o, &usual, ranks[k], &points[k], err);
-    struct scaling all = {.workload = usual.job.spec,
-                          .strong = o->strong,
-                          .seed = usual.job.seed,
-                          .data = place.format ? place.format->name : NULL,
-                          .reader_threads = usual.job.reader_threads,
-                          .read_limit = usual.job.read_limit,
-                          .backend = usual.backend->name,
-                          .library = version,
-                          .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
-                          .tables = table_names[usual.job.tables],
-                          .moments = usual.job.part_updates ? "split" : "whole",
-                          .quick_tune = model_tunes_quickly(&usual.job.model),
-                          .recompute = usual.job.model.recompute,
-                          .segments = usual.job.model.segments,
-                          .optimiser = o->optimiser,
-                          .wire = o->wire,
-                          .lanes = (int)o->lanes,
-                          .unit_bytes = o->unit_bytes,
-                          .cpus = usual.launched || o->hosts ? 0 : cpus_allowed(),
-                          .points = points,
-                          .count = count};
+    struct scaling all = scaling_asked(o, &usual);
+    all.seed = usual.job.seed;
+    all.data = place.format ? place.format->name : NULL;
+    all.backend = usual.backend->name;
+    all.library = version;
+    all.quick_tune = model_tunes_quickly(&usual.job.model);
+    all.cpus = usual.launched || o->hosts ? 0 : cpus_allowed();
+    all.points = points;
+    all.count = count;
     bool speaks = status == STATUS_OK && (!usual.launched || usual.rank == 0);
     if (speaks)
         print_all(o, &all, usual.shares);

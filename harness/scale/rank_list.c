@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { RANKS_MAX = 1024 };
 
@@ -31,4 +32,16 @@ enum status rank_list_read(const char *list, const char *option, int *ranks, int
             return STATUS_OK;
     }
     return FAIL(err, STATUS_FAILED, "%s: at most %d numbers", option, RANK_LIST_MAX);
+}
+
+enum status rank_list_with_one(const char *list, const char *option, int *ranks, int *count,
+                               struct error *err)
+{
+    TRY(rank_list_read(list, option, ranks, count, err));
+    if (is_among(ranks, *count, 1))
+        return STATUS_OK;
+    memmove(ranks + 1, ranks, (size_t)*count * sizeof(*ranks));
+    ranks[0] = 1;
+    (*count)++;
+    return STATUS_OK;
 }

@@ -13,4 +13,9 @@ enum { RANK_LIST_MAX = 32 };
 enum status rank_list_read(const char *list, const char *option, int *ranks, int *count,
                            struct error *err);
 
+/* The ideal is what one rank does, so one is always among them: the first where it was not named.
+ * ranks: room for RANK_LIST_MAX + 1. */
+enum status rank_list_with_one(const char *list, const char *option, int *ranks, int *count,
+                               struct error *err);
+
 #endif

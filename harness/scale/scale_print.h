@@ -13,6 +13,7 @@ struct scaling {
     bool strong;
     uint64_t seed;
     const char *data;                /* format of what is read; NULL: samples are made up */
+    const char *data_path, *letters; /* as they were typed; NULL: they were not */
     int reader_threads;              /* of each rank; 0 as 1 */
     double read_limit;               /* bytes/s of each rank; 0: none */
     const char *backend, *algorithm; /* algorithm NULL: by size */
@@ -21,13 +22,20 @@ struct scaling {
     const char *moments;             /* "whole" or "split" */
     bool quick_tune;                 /* kernels were not fully tuned */
     struct code_choice code;         /* other than the usual */
+    const char *providers;           /* of kernels, as they were typed; "" or NULL: all */
     bool recompute;                  /* activations, in so many segments; 0: as save most */
     int64_t segments;
+    bool sync_norms;       /* statistics of batch normalisations are those of all ranks */
+    bool no_overlap;       /* gradients move only while a step waits for them */
     const char *optimiser; /* in place of the published one; NULL: that */
     const char *wire;      /* "f16" or "bf16"; NULL: gradients cross as they are */
     int lanes;             /* of each exchange; 0: as usual */
     int64_t unit_bytes;    /* 0: as usual */
+    const char *hosts;     /* the file of them, by whose ranks it was measured; NULL: of here */
     const char *network;   /* of simulated points, in a word; else NULL */
+    const char *platform;  /* the file of that network */
+    double step_s;         /* that a simulated rank computes; 0: as ranks in ... */
+    const char *step_db;   /* ... this database did */
     int cpus;              /* of all ranks together; 0: not known */
     const struct scale_result *points;
     int count;

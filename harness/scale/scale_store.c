@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/numbers/stats.h"
-#include "base/text/shell.h"
 #include "base/text/utc.h"
 #include "harness/scale/command_run.h"
+#include "harness/scale/scale_reproduce.h"
 #include "harness/suite/plan.h"
 #include "harness/suite/point_params.h"
 #include "workloads/workload.h"
@@ -122,21 +122,51 @@ static const char *number(struct arena *arena, const char *before, int64_t numbe
     return number ? arena_printf(arena, "%s%lld", before, (long long)number) : "";
 }
 
+/* "items=30,users=40,ranks=2" and what else makes another network of it. */
+static const char *params_of(const struct scaling *s, int ranks, struct arena *arena)
+{
+    const char *own = point_params(arena, s->workload);
+    if (!own)
+        return NULL;
+    const char *params =
+        arena_printf(arena, "%s%sranks=%d%s%s%s", own, *own ? "," : "", ranks,
+                     strategy(arena, ",tables=", s->tables),
+                     strategy(arena, ",moments=", s->moments), s->sync_norms ? ",norms=all" : "");
+    if (!params || !s->recompute)
+        return params;
+    return s->segments ? arena_printf(arena, "%s,recompute=%lld", params, (long long)s->segments)
+                       : arena_printf(arena, "%s,recompute=auto", params);
+}
+
+/* How gradients are summed and samples are read, as far as it is not the usual way. A network on
+ * paper has a word for all of it. */
+static const char *way_of(const struct scaling *s, struct arena *arena)
+{
+    const char *data = "";
+    if (s->network)
+        return arena_printf(arena, " network=%s", s->network);
+    if (s->data)
+        data = arena_printf(arena, " data=%s readers=%d limit=%.10g", s->data,
+                            s->reader_threads > 1 ? s->reader_threads : 1, s->read_limit);
+    if (!data)
+        return NULL;
+    return arena_printf(arena, "%s%s%s%s%s%s%s%s%s", strategy(arena, " tables=", s->tables),
+                        strategy(arena, " moments=", s->moments),
+                        strategy(arena, " wire=", s->wire), number(arena, " lanes=", s->lanes),
+                        number(arena, " unit=", s->unit_bytes), s->sync_norms ? " norms=all" : "",
+                        s->no_overlap ? " overlap=no" : "", data,
+                        strategy(arena, " optimiser=", s->optimiser));
+}
+
 static enum status make_point(const struct scaling *s, const struct scale_result *r,
                               struct arena *arena, struct point_record *out, struct error *err)
 {
     const struct workload *w = workload_of(s->workload);
-    const char *how = s->strong ? "strong" : "weak", *own = point_params(arena, s->workload);
-    char *params = own ? arena_printf(arena, "%s%sranks=%d%s%s", own, *own ? "," : "", r->ranks,
-                                      strategy(arena, ",tables=", s->tables),
-                                      strategy(arena, ",moments=", s->moments))
-                       : NULL;
+    const char *params = params_of(s, r->ranks, arena), *way = way_of(s, arena);
+    const char *providers = point_words(arena, s->providers ? s->providers : "");
+    const char *code = code_choice_canonical(arena, &s->code, "cpu");
     char *key = arena_alloc(arena, 17);
-    if (params && s->recompute)
-        params = s->segments
-                     ? arena_printf(arena, "%s,recompute=%lld", params, (long long)s->segments)
-                     : arena_printf(arena, "%s,recompute=auto", params);
-    if (!params || !key || !w)
+    if (!params || !way || !providers || !code || !key || !w)
         return FAIL_NO_MEMORY(err);
     *out = (struct point_record){.key = key,
                                  .workload = w->name,
@@ -149,29 +179,16 @@ static enum status make_point(const struct scaling *s, const struct scale_result
                                  .threads = r->threads,
                                  .scenario = "single_stream",
                                  .cache = "warm",
-                                 .providers = ""};
+                                 .providers = providers};
     out->canonical =
         arena_printf(arena,
                      "workload=%s params=%s mode=training device=%s precision=f32 batch=%lld "
-                     "threads=%d scenario=single_stream cache=warm providers= scaling=%s "
-                     "backend=%s algorithm=%s%s%s%s%s%s%s",
-                     w->name, params, out->device, (long long)r->batch, r->threads, how, s->backend,
-                     s->algorithm ? s->algorithm : "", strategy(arena, " tables=", s->tables),
-                     strategy(arena, " moments=", s->moments), strategy(arena, " wire=", s->wire),
-                     number(arena, " lanes=", s->lanes), number(arena, " unit=", s->unit_bytes),
-                     strategy(arena, " network=", s->network));
-    if (out->canonical && s->data)
-        out->canonical =
-            arena_printf(arena, "%s data=%s readers=%d limit=%.10g", out->canonical, s->data,
-                         s->reader_threads > 1 ? s->reader_threads : 1, s->read_limit);
-    if (out->canonical)
-        out->canonical = arena_printf(arena, "%s%s", out->canonical,
-                                      strategy(arena, " optimiser=", s->optimiser));
-    const char *code = code_choice_canonical(arena, &s->code, "cpu");
-    if (out->canonical && code)
-        out->canonical = arena_printf(arena, "%s%s%s", out->canonical,
-                                      s->quick_tune ? " tuning=quick" : "", code);
-    if (!out->canonical || !code)
+                     "threads=%d scenario=single_stream cache=warm providers=%s scaling=%s "
+                     "backend=%s algorithm=%s%s%s%s",
+                     w->name, params, out->device, (long long)r->batch, r->threads, providers,
+                     s->strong ? "strong" : "weak", s->backend, s->algorithm ? s->algorithm : "",
+                     way, s->quick_tune ? " tuning=quick" : "", code);
+    if (!out->canonical)
         return FAIL_NO_MEMORY(err);
     plan_id(out->canonical, key);
     return STATUS_OK;
@@ -208,20 +225,7 @@ enum status scaling_record(const struct scaling *s, int index, struct arena *are
     record->metric_count = rows.count;
     for (int64_t k = 0; k < r->steps; k++)
         record->wall_s += r->step_times[k];
-    const char *spec = shell_word(arena, s->workload);
-    const char *code = code_choice_options(arena, &s->code, "cpu");
-    if (!spec || !code)
-        return FAIL_NO_MEMORY(err);
-    record->reproduce = arena_printf(
-        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s%s%s%s%s%s%s%s%s%s",
-        spec, r->simulated ? "--platform FILE --simulate" : "--ranks", r->ranks,
-        (long long)(s->strong ? r->batch : r->batch / r->ranks), r->threads, (long long)r->steps,
-        strategy(arena, " --optimiser ", s->optimiser), s->strong ? " --strong" : "",
-        s->quick_tune ? " --quick-tune" : "", code, strategy(arena, " --tables ", s->tables),
-        strategy(arena, " --moments ", s->moments), strategy(arena, " --wire ", s->wire),
-        number(arena, " --lanes ", s->lanes), number(arena, " --unit ", s->unit_bytes),
-        s->recompute ? " --recompute" : "",
-        s->segments ? arena_printf(arena, " --segments %lld", (long long)s->segments) : "");
+    record->reproduce = scaling_reproduce(s, r, arena);
     if (!record->reproduce)
         return FAIL_NO_MEMORY(err);
     TRY(make_point(s, r, arena, &record->point, err));

@@ -23,6 +23,9 @@ scaled AS (
            || CASE WHEN l.canonical LIKE '% wire=f16%' THEN ', f16 between ranks'
                    WHEN l.canonical LIKE '% wire=bf16%' THEN ', bf16 between ranks' ELSE '' END
            || iif(l.params LIKE '%,recompute=%', ', recomputed', '')
+           || iif(l.canonical LIKE '% norms=all%', ', norms of all ranks', '')
+           || iif(l.canonical LIKE '% overlap=no %' OR l.canonical LIKE '% overlap=no',
+                  ', no overlap', '')
            || iif(l.canonical LIKE '% tuning=quick%', ', quickly tuned', '')
            AS strategy,
            iif(l.strong, ' strong b' || l.batch, ' b' || CAST(l.batch / n.value AS INTEGER))

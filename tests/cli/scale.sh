@@ -137,6 +137,27 @@ if [ "$1" = said ]; then
     is "one rank is worth one" "1 1 1 1" "$(awk '$1 == 1 { print $2 }' "$tap_dir/points" | xargs)"
     is "curves have names of their own" 4 "$(cut -f 5 "$tap_dir/points" | sort -u | wc -l)"
 
+    # What makes other steps makes another point: all of these were one.
+    db=$tap_dir/ways.db
+    for how in "" --sync-batch-norm --no-overlap "--providers native"; do
+        runs ridge scale din $quick --tiny -n 2 --batch 4 --steps 2 $how --db "$db"
+    done
+    is "points of their own" 4 "$(sql 'SELECT count(*) FROM point')"
+    # The command under a result measures its point again; it had no algorithm, data or providers.
+    printf '1\t1\t5\t1\n1\t2\t5\t2\n2\t1\t5\t3\n2\t3\t5\t4\n' >"$tap_dir/u.data"
+    again() { # workload, options
+        rm -f "$db"
+        runs ridge scale "$@" $quick -n 2 --batch 4 --steps 2 --db "$db"
+        line=$(sql 'SELECT reproduce FROM result')
+        run sh -c "'$RIDGE' ${line#ridge} --db '$db'"
+        is "\"$line\" measures it again" "2 1" "$(sql 'SELECT count(*) || " " || count(DISTINCT point) FROM result')"
+    }
+    again din --tiny --algorithm tree --sync-batch-norm --no-overlap --providers openblas,native
+    again wide_deep --tiny --strong --wire f16 --lanes 2 --unit 1000000000 --tables split --moments split --isa avx2
+    mkdir "$tap_dir/a b's"
+    mv "$tap_dir/u.data" "$tap_dir/a b's"
+    again ncf:users=2,items=3 --data "$tap_dir/a b's" --reader-threads 2 --read-limit 2.5 --recompute
+
     refuses 'a batch of 32 cannot be shared by 3' ridge scale ncf --tiny --ranks 3 --strong --batch 32 --steps 4
     refuses 'take numbers from 1' ridge scale ncf --ranks 1,x
     run ridge scale ncf --ranks 0
@@ -220,10 +241,12 @@ under_mpi() { # name, words that start three ranks
     command -v "$1" >/dev/null || return
     met=1
     runs "$@" "$RIDGE" scale ncf $quick --tiny --batch 16 --steps 10 --seed 5 \
-        --save "$tap_dir/$name" --json
+        --save "$tap_dir/$name" --db "$tap_dir/$name.db" --json
     holds ".backend == \"$name\" and (.points | length) == 1 and .points[0].ranks == 3"
     holds '.points[0] | (.by_rank | length) == 3 and all(.by_rank[]; .communication_s > 0)'
     near "$tap_dir/one" "$tap_dir/$name"
+    is "the command starts the ranks, too" 1 "$(sql "SELECT count(*) FROM result
+        WHERE reproduce LIKE 'mpirun.$name -n 3 ridge scale ncf:% --batch 16 --threads 1 %'" "$tap_dir/$name.db")"
     run "$@" "$RIDGE" scale ncf $quick --tiny --ranks 2
     complains '3 were started'
 }

@@ -64,6 +64,20 @@ check "the page says so" grep -q 'simulated, not measured' "$tap_dir/report/inde
 runs ridge plot scaling --db "$db" -o "$tap_dir/plots"
 check "a curve of its own" [ "$(grep -c 'ncf b32 t1 simulated$' "$tap_dir/plots/scaling.dat")" -ge 2 ]
 
+# The command under a result simulates it again; "--threads 0" was refused, and FILE no file.
+simulate --simulate 2 --step-time 0.01 --wire f16 --lanes 2 --no-overlap --unit 8000 --db "$tap_dir/again.db"
+holds '.wire == "f16" and .lanes == 2 and .unit_bytes == 8000'
+simulate --simulate 2 --db "$db"
+for from in "$tap_dir/again.db" "$db"; do
+    points=$(sql "SELECT count(*) FROM point" "$from")
+    sql "SELECT DISTINCT reproduce FROM result AS r JOIN point AS p ON p.id = r.point WHERE device = 'simulated'" "$from" >"$tap_dir/lines"
+    while read -r line; do
+        run sh -c "'$RIDGE' ${line#ridge} --db '$from'" </dev/null
+        exits 0
+    done <"$tap_dir/lines"
+    is "the same points" "$points" "$(sql "SELECT count(*) FROM point" "$from")"
+done
+
 refuses 'go together' ridge scale ncf --tiny --simulate 4
 refuses 'from --db FILE' ridge scale ncf --tiny --simulate 4 --platform "$net"
 refuses 'measure two first' ridge scale ncf --tiny --batch 48 --simulate 4 --platform "$net" --db "$db"

@@ -85,6 +85,25 @@ TEST(the_command_names_options_that_make_other_code)
                "--isa scalar --max-error 1e-05 --no-tune");
 }
 
+/* Of ranks that failed, so that no result says it (harness/scale/scale_reproduce.h). */
+TEST(the_command_of_ranks_names_backend_and_providers)
+{
+    const struct point p = {.spec = "ncf",
+                            .ranks = 2,
+                            .batch = 16,
+                            .threads = 1,
+                            .steps = 8,
+                            .device = "cpu",
+                            .backend = "nccl",
+                            .providers = "native"};
+    struct arena arena = {0};
+    (void)state;
+    assert_string_equal(reproduce_command(&p, &arena),
+                        "ridge scale ncf --ranks 2 --batch 8 --threads 1 --steps 8 --backend nccl "
+                        "--providers native");
+    arena_release(&arena);
+}
+
 TEST(the_command_quotes_words_that_need_it)
 {
     const struct plan_overrides o = {.batch = "8", .threads = "2"};
