@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
 #include "harness/bench/bench_store.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/numbers/stats.h"
+#include "base/text/shell.h"
 #include "base/text/utc.h"
 #include "harness/bench/bench_fit.h"
 #include "harness/bench/platform.h"
@@ -286,13 +289,58 @@ static const char *unfit(const struct case_at *at)
                                                           : "";
 }
 
+static void say_settings(const struct bench *b, FILE *to)
+{
+    const struct schedule_options *o = &b->timing.schedule;
+    if (b->reduction != COMM_SUM)
+        fprintf(to, " --reduction %s", reduction_name(b->reduction));
+    if (b->wire != DTYPE_NONE)
+        fprintf(to, " --wire %s", dtype_name(b->wire));
+    if (o->lanes)
+        fprintf(to, " --lanes %d", o->lanes);
+    if (o->segment_bytes)
+        fprintf(to, " --segment %" PRId64, o->segment_bytes);
+    if (o->node_ranks)
+        fprintf(to, " --per-node %d", o->node_ranks);
+    fprintf(to, "%s%s", b->timing.own_memory ? " --own-memory" : "",
+            b->timing.touch ? " --touch" : "");
+}
+
+/* What is chosen by size is measured beside every algorithm, since it has no name. NULL: no
+ * memory. */
+static const char *make_command(const struct case_at *at, struct arena *arena)
+{
+    const struct bench *b = at->s->bench;
+    const struct timing_case *c = at->c;
+    const char *platform = b->platform ? shell_word(arena, b->platform) : "", *copy = NULL;
+    char *text = NULL;
+    size_t size;
+    FILE *to = platform ? open_memstream(&text, &size) : NULL;
+    if (!to)
+        return NULL;
+    fprintf(to, "ridge bench collectives --%s %d --operation %s",
+            b->platform ? "simulate" : "ranks", b->timing.ranks, operation_name(c->operation));
+    if (c->trip.messages)
+        fputs(" --loggp", to);
+    else if (c->algorithm)
+        fprintf(to, " --algorithm %s", c->algorithm->name);
+    fprintf(to, " --dtype %s --from %" PRId64 " --to %" PRId64, dtype_name(b->dtype), c->bytes,
+            c->bytes);
+    say_settings(b, to);
+    fprintf(to, " --%s %s", b->platform ? "platform" : "backend",
+            b->platform ? platform : at->part->backend->name);
+    if (fclose(to) == 0)
+        copy = arena_strdup(arena, text);
+    free(text);
+    return copy;
+}
+
 static enum status make_record(const void *context, int index, struct arena *arena,
                                struct record *record, struct error *err)
 {
     struct case_at at = case_at(context, index);
     if (!at.t)
         return FAIL(err, STATUS_FAILED, "there is no case %d", index);
-    const struct bench *b = at.s->bench;
     char *started = arena_alloc(arena, UTC_TEXT);
     const char *reason = unfit(&at);
     bool trip = at.c->trip.messages;
@@ -306,14 +354,7 @@ static enum status make_record(const void *context, int index, struct arena *are
                                   trip || at.t->wrong < 0 ? "" : "sums of small integers, exact",
                               .stop_reason = "blocks",
                               .started_utc = started};
-    record->reproduce =
-        arena_printf(arena,
-                     "ridge bench collectives %s %d --operation %s%s%s --dtype %s --from %" PRId64
-                     " --to %" PRId64 "%s%s",
-                     b->platform ? "--platform FILE --simulate" : "--ranks", b->timing.ranks,
-                     operation_name(at.c->operation), trip ? " --loggp" : " --algorithm ",
-                     at.t->algorithm, dtype_name(b->dtype), at.c->bytes, at.c->bytes,
-                     b->platform ? "" : " --backend ", b->platform ? "" : at.part->backend->name);
+    record->reproduce = make_command(&at, arena);
     if (!started || !record->reproduce)
         return FAIL_NO_MEMORY(err);
     utc_now(started);

@@ -73,6 +73,22 @@ for plot in collective_rates collective_times; do
     runs ridge plot $plot --db "$db" -o "$tap_dir/plots"
     check "plot $plot has its data" [ "$(grep -c 'shm ring.* n2$' "$tap_dir/plots/$plot.dat")" -ge 3 ]
 done
+# The command under a result measures its point again; it had no reduction, wire, lanes or segments, no
+# memory of the ranks, and of what is chosen by size the algorithm that was.
+again=$tap_dir/again.db
+for how in "-a ring --wire f16 --lanes 2" "-o broadcast --dtype i64" \
+    "-a hierarchical --ranks 3 --per-node 3 --reduction max --segment 1KiB --touch --own-memory"; do
+    runs ridge bench collectives $how --from 4KiB --to 4KiB --block 1 --blocks 3 --db "$again"
+done
+points=$(sql 'SELECT count(*) FROM point' "$again")
+sql 'SELECT DISTINCT reproduce FROM result' "$again" >"$tap_dir/lines"
+while read -r line; do
+    run sh -c "'$RIDGE' ${line#ridge} --block 1 --blocks 3 --db '$again'" </dev/null
+    exits 0
+done <"$tap_dir/lines"
+is "the same points, each measured again" "$points $points" "$(sql "SELECT count(*) || ' ' || sum(n > 1) FROM
+    (SELECT count(*) AS n FROM result GROUP BY point)" "$again")"
+
 refuses '--loggp needs two ranks' ridge bench collectives --loggp --ranks 1
 refuses 'did you mean ring' ridge bench collectives --algorithm rings
 refuses 'pairwise has no schedule for all_reduce' ridge bench collectives -a pairwise

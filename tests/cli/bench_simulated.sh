@@ -30,6 +30,9 @@ printf 'link_gbit_s = 10\nlink_latency_us = 5\nranks_per_host = 3\noversubscript
 runs ridge bench collectives --simulate 7 --platform "$tap_dir/network.toml" --from 64KiB --to 64KiB --db "$tap_dir/bench.db" --json
 holds '[.results[].algorithm] | unique | length > 8'
 holds 'all(.results[]; .wrong == 0 and .time_s > 0)'
+line=$(sqlite3 "$tap_dir/bench.db" "SELECT reproduce FROM result LIMIT 1") # FILE was no file
+run sh -c "'$RIDGE' ${line#ridge} --db '$tap_dir/again.db'"
+exits 0
 check "never among what was measured" [ "$(sqlite3 "$tap_dir/bench.db" "SELECT group_concat(DISTINCT p.device || ': ' || r.verdict || ', ' || r.reason)
     FROM result AS r JOIN point AS p ON p.id = r.point")" = "simulated: invalid, simulated, not measured" ]
 check "under the link's rate" [ "$(sqlite3 "$tap_dir/bench.db" "SELECT DISTINCT value || m.source FROM metric AS m WHERE name = 'roof_rate'")" = 1250000000.0platform ]
