@@ -116,6 +116,17 @@ static enum status name_code(const struct model_options *m, struct arena *arena,
     return point->canonical && code ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
+/* What is learnt by, where it is not as published. */
+static enum status name_recipe(const struct train_facts *f, struct arena *arena,
+                               struct point_record *point, struct error *err)
+{
+    if (point->canonical)
+        point->canonical = arena_printf(
+            arena, "%s%s%s%s%s", point->canonical, f->optimiser ? " optimiser=" : "",
+            f->optimiser ? f->optimiser : "", f->sizes ? " sizes=" : "", f->sizes ? f->sizes : "");
+    return point->canonical ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
 static enum status make_point(const struct train_facts *f, struct arena *arena,
                               struct point_record *point, struct error *err)
 {
@@ -123,18 +134,19 @@ static enum status make_point(const struct train_facts *f, struct arena *arena,
     const struct workload *w = workload_of(job->spec);
     const struct data_format *data = trainer_place(f->trainer)->format;
     char id[17];
-    *point = (struct point_record){.workload = w->name,
-                                   .params = point_params(arena, job->spec),
-                                   .domain = w->domain,
-                                   .mode = "training",
-                                   .device = job->model.device ? job->model.device : "cpu",
-                                   .precision = "f32",
-                                   .batch = f->result->batch,
-                                   .threads = pool_threads(exe_pool(trainer_exe(f->trainer))),
-                                   .scenario = "train",
-                                   .cache = "warm",
-                                   .providers = job->model.providers ? job->model.providers : ""};
-    if (!point->params)
+    *point = (struct point_record){
+        .workload = w->name,
+        .params = point_params(arena, job->spec),
+        .domain = w->domain,
+        .mode = "training",
+        .device = job->model.device ? job->model.device : "cpu",
+        .precision = "f32",
+        .batch = f->result->batch,
+        .threads = pool_threads(exe_pool(trainer_exe(f->trainer))),
+        .scenario = "train",
+        .cache = "warm",
+        .providers = point_words(arena, job->model.providers ? job->model.providers : "")};
+    if (!point->params || !point->providers)
         return FAIL_NO_MEMORY(err);
     point->canonical = arena_printf(
         arena,
@@ -151,6 +163,7 @@ static enum status make_point(const struct train_facts *f, struct arena *arena,
                                ? arena_printf(arena, "%s recompute=%lld", point->canonical,
                                               (long long)job->model.segments)
                                : arena_printf(arena, "%s recompute=auto", point->canonical);
+    TRY(name_recipe(f, arena, point, err));
     TRY(name_code(&job->model, arena, point, err));
     plan_id(point->canonical, id);
     point->key = arena_strdup(arena, id);

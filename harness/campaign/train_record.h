@@ -13,6 +13,8 @@ struct train_facts {
     struct trainer *trainer;
     const struct train_result *result;
     const char *command;         /* as it was typed */
+    const char *optimiser;       /* in place of the published one; NULL: that */
+    const char *sizes;           /* of images that grow, as they were typed; NULL: they do not */
     const char *started_utc;     /* base/text/utc.h */
     double wall_s;               /* compiling and judging included */
     double price;                /* dollars per hour; 0: not known */

@@ -220,6 +220,15 @@ for spec in ncf:items=30,users=40 ncf:users=40,items=30 ncf:users=40,embedding=o
 done
 is "one point of three results" "3 1" "$(sql 'SELECT count(*) || " " || count(DISTINCT point) FROM result')"
 
+# Another optimiser, or images that grow, are another training; both had the id of the published one.
+db=$tap_dir/recipes.db
+for how in "" "--optimiser sgd" "--providers onednn,native" "--providers native,onednn"; do
+    runs ridge train ncf --tiny -b 16 -n 1 -t 1 --no-tune $how --db "$db"
+done
+runs ridge train googlenet --tiny -b 2 -n 2 -t 1 --no-tune --db "$db"
+runs ridge train googlenet --tiny -b 2 --sizes 32:1,48:1 -t 1 --no-tune --db "$db"
+is "points" "3 2" "$(sql "SELECT count(*) FILTER (WHERE workload = 'ncf') || ' ' || count(*) FILTER (WHERE workload <> 'ncf') FROM point")"
+
 # A training that diverges is kept as failed, with the reason and without times: nothing to be ranked.
 db=$tap_dir/diverged.db
 run ridge train ncf --tiny --rate 1e30 -n 5 -t 1 --no-tune --db "$db"
