@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Operations between ranks on the machine of a run: of each point the latest result. `shown`: what
 -- is chosen by size and what libraries have of their own, or, of a backend of which that was not
--- measured, all algorithms.
+-- measured, all algorithms. Labels are short: unusual settings are in them where labels would be
+-- equal.
 -- :run
 WITH latest AS (
     SELECT r.id AS result, p.workload AS operation, p.providers AS backend, p.precision,
@@ -44,10 +45,15 @@ SELECT result, operation, backend, algorithm, kind, ranks, bytes AS "bytes [B]",
        iif(in_place, 'in', 'out') AS place, time_s AS "time [s]", bus_rate AS "bus_rate [B/s]",
        roof_rate AS "roof [B/s]", bus_rate / roof_rate AS of_roof, model_s AS "modelled [s]", model, residual,
        shown, valid, reason, simulated,
-       backend || ' ' || kind || iif(ifnull(in_place, 0), ' in place', '') || ' n' || CAST(ranks AS INTEGER) ||
-           iif(precision = 'f32', '', ' ' || precision) || iif(operation IN ('all_reduce', 'message_trip'), '', ' ' || operation)
-           AS label,
-       operation || ' ' || backend || ' ' || kind || ' ' || ifnull(in_place, 0) || ' ' || ranks || ' ' ||
-           precision || how AS series
-FROM named
+       name || iif(min(series) OVER same <> max(series) OVER same, settings, '') AS label, series
+FROM (
+    SELECT *,
+           backend || ' ' || kind || iif(ifnull(in_place, 0), ' in place', '') || ' n' || CAST(ranks AS INTEGER) ||
+               iif(precision = 'f32', '', ' ' || precision) || iif(operation IN ('all_reduce', 'message_trip'), '', ' ' || operation)
+               AS name,
+           operation || ' ' || backend || ' ' || kind || ' ' || ifnull(in_place, 0) || ' ' || ranks || ' ' ||
+               precision || how AS series,
+           substr(how, length(' providers=' || backend) + 1) AS settings
+    FROM named)
+WINDOW same AS (PARTITION BY name)
 ORDER BY series, bytes

@@ -89,6 +89,14 @@ done <"$tap_dir/lines"
 is "the same points, each measured again" "$points $points" "$(sql "SELECT count(*) || ' ' || sum(n > 1) FROM
     (SELECT count(*) AS n FROM result GROUP BY point)" "$again")"
 
+# Curves of another wire or reduction had the names of those without.
+for how in "" "--wire f16 --lanes 2"; do
+    runs ridge bench collectives -a ring $how --from 4KiB --to 16KiB --block 1 --blocks 3 --db "$again"
+done
+runs ridge plot collective_rates --db "$again" -o "$tap_dir/plots"
+check "the wire is in the name" grep -q 'shm ring n2 wire=f16 lanes=2$' "$tap_dir/plots/collective_rates.dat"
+check "what is as usual is not" grep -q 'shm ring n2$' "$tap_dir/plots/collective_rates.dat"
+
 refuses '--loggp needs two ranks' ridge bench collectives --loggp --ranks 1
 refuses 'did you mean ring' ridge bench collectives --algorithm rings
 refuses 'pairwise has no schedule for all_reduce' ridge bench collectives -a pairwise
