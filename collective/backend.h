@@ -164,6 +164,14 @@ enum status link_open(const struct backend *backend, struct group *group, int ra
 /* FAILED: the two ends of a message do not belong together. */
 enum status message_mismatch(const struct link *link, const struct message *message, uint32_t call,
                              size_t bytes, struct error *err);
+/* Since when a rank has waited. */
+struct waiting {
+    uint64_t since_ns, looked_ns;
+};
+/* How long, by `now`; begins with `idle` 0 (hook wait), and anew where this rank itself has stood
+ * still meanwhile, as a job does that is suspended: who was with it has shown no life either, and
+ * is not to be blamed for it. By who looks at least every eighth of the deadline. */
+uint64_t waiting_ns(struct waiting *waiting, unsigned idle, uint64_t now, uint64_t deadline_ns);
 /* "rank 0 waited 2.0 s for rank 1 to send (operation 7, 0 of 4096 bytes)" into text. */
 void awaited_text(const struct link *link, const struct awaited *awaited, uint64_t waited_ns,
                   char *text, size_t size);

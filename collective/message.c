@@ -28,3 +28,11 @@ void awaited_text(const struct link *link, const struct awaited *awaited, uint64
              link->rank, (double)waited_ns * 1e-9, awaited->peer,
              awaited->to_send ? "send" : "receive", awaited->call, awaited->done, awaited->bytes);
 }
+
+uint64_t waiting_ns(struct waiting *waiting, unsigned idle, uint64_t now, uint64_t deadline_ns)
+{
+    if (idle == 0 || now - waiting->looked_ns > deadline_ns / 4)
+        waiting->since_ns = now;
+    waiting->looked_ns = now;
+    return now - waiting->since_ns;
+}

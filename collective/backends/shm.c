@@ -78,10 +78,10 @@ struct group {
 };
 
 struct link_state {
-    size_t allocated;  /* of this rank's region */
-    uint64_t since_ns; /* nothing has moved */
-    bool announced;    /* that this rank will sleep */
-    uint32_t bell;     /* as it was then */
+    size_t allocated;       /* of this rank's region */
+    struct waiting waiting; /* nothing has moved */
+    bool announced;         /* that this rank will sleep */
+    uint32_t bell;          /* as it was then */
     _Alignas(CHANNEL_LINE) unsigned char piece[PIECE];
 };
 
@@ -354,7 +354,7 @@ static int left_rank(const struct link *link, const struct awaited *awaited)
 
 static void blame(struct link *link, const struct awaited *awaited, uint64_t now)
 {
-    uint64_t silent_ns, waited_ns = now - link->state->since_ns;
+    uint64_t silent_ns, waited_ns = now - link->state->waiting.since_ns;
     int rank = silent_rank(link, now, &silent_ns), left = left_rank(link, awaited);
     char text[400], waited[200];
     awaited_text(link, awaited, waited_ns, waited, sizeof(waited));
@@ -403,11 +403,11 @@ static enum status shm_wait(struct link *link, unsigned idle, const struct await
     if (idle % LOOK_EVERY == 0 || idle > SPINS) {
         uint64_t now = clock_now_ns();
         atomic_store_explicit(&seat->alive_ns, now, memory_order_relaxed);
-        if (idle == 0)
-            state->since_ns = now;
-        if (now - state->since_ns > link->group->options.deadline_ns)
+        uint64_t deadline_ns = link->group->options.deadline_ns;
+        uint64_t waited_ns = waiting_ns(&state->waiting, idle, now, deadline_ns);
+        if (waited_ns > deadline_ns)
             blame(link, awaited, now);
-        yields = yields && now - state->since_ns < YIELD_NS;
+        yields = yields && waited_ns < YIELD_NS;
     }
     if (idle < SPINS) {
         relax();

@@ -216,6 +216,25 @@ if [ "$1" = kills ]; then
     break_rank STOP 'rank 1 has shown no life'
     break_rank TERM 'rank 1 was killed by signal 15'
 
+    # A job that is suspended for longer than the deadline goes on afterwards: ranks took each other for dead.
+    setsid taskset -c $first_cpu "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 3 --batch 16 --steps 10000000 --deadline 1 \
+        >"$output" 2>"$errors" </dev/null &
+    pid=$!
+    wait_for_children $pid 3
+    victims=$(children_of $pid)
+    for _ in 1 2 3; do
+        sleep 0.5
+        kill -STOP $victims
+        sleep 1.5
+        kill -CONT $victims
+    done
+    sleep 0.5
+    tap_what="all ranks are suspended for a while"
+    check "$tap_what: and go on" kill -0 $pid
+    is "$tap_what: nobody is blamed" "" "$(cat "$errors")"
+    kill $victims
+    wait $pid
+
     # Ctrl-C reaches the whole process group; a shell has its background jobs ignore it.
     setsid taskset -c $first_cpu env --default-signal=INT "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 2 --batch 16 --steps 10000000 \
         >"$output" 2>"$errors" </dev/null &

@@ -124,7 +124,7 @@ static enum status blame(struct link *link, const struct awaited *awaited, uint6
     char text[TEXT_BYTES], waited[200];
     uint64_t silent_ns;
     int rank = silent_rank(group, now, &silent_ns);
-    awaited_text(link, awaited, now - link->state->since_ns, waited, sizeof(waited));
+    awaited_text(link, awaited, now - link->state->waiting.since_ns, waited, sizeof(waited));
     if (rank != NOBODY)
         snprintf(text, sizeof(text),
                  "rank %d has shown no life within the deadline of %.1f s: it has ended, is "
@@ -138,11 +138,10 @@ static enum status blame(struct link *link, const struct awaited *awaited, uint6
 }
 
 static enum status look_round(struct link *link, const struct awaited *awaited, uint64_t now,
-                              struct error *err)
+                              uint64_t waited, struct error *err)
 {
     uint64_t deadline = link->group->options.deadline_ns;
     TRY(mpi_listen(link->group, err));
-    uint64_t waited = now - link->state->since_ns;
     if (waited > deadline / 4 && now - link->state->reported_ns > deadline / 8) {
         TRY(say_alive(link, now, err));
         TRY(find_mismatch(link, awaited, err));
@@ -186,9 +185,9 @@ enum status mpi_wait(struct link *link, unsigned idle, const struct awaited *awa
         return wait_inside(state, err);
     if (idle % LOOK_EVERY == 0) {
         uint64_t now = clock_now_ns();
-        state->since_ns = idle == 0 ? now : state->since_ns;
-        state->sleeps = now - state->since_ns > AWAKE_NS;
-        TRY(look_round(link, awaited, now, err));
+        uint64_t waited = waiting_ns(&state->waiting, idle, now, link->group->options.deadline_ns);
+        state->sleeps = waited > AWAKE_NS;
+        TRY(look_round(link, awaited, now, waited, err));
     }
     if (state->sleeps)
         nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);

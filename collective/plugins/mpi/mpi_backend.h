@@ -49,10 +49,10 @@ struct transfer {
 
 struct link_state {
     struct transfer sending[LANES_MAX], receiving[LANES_MAX];
-    struct own_plan *own; /* borrowed: the library's own operation that was started last */
-    uint64_t since_ns;    /* nothing has moved */
-    bool sleeps;          /* between attempts: it has waited for long */
-    uint64_t reported_ns; /* when this rank last said that it is alive */
+    struct own_plan *own;   /* borrowed: the library's own operation that was started last */
+    struct waiting waiting; /* nothing has moved */
+    bool sleeps;            /* between attempts: it has waited for long */
+    uint64_t reported_ns;   /* when this rank last said that it is alive */
 };
 
 struct own_plan {
