@@ -34,6 +34,8 @@ int clean_length(const char *text)
         control =
             (s[1] == 0x80 && (s[2] == 0x8E || s[2] == 0x8F || (s[2] >= 0xA8 && s[2] <= 0xAE))) ||
             (s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9);
+    if (length == 3 && s[0] == 0xEF) /* U+FFFE and U+FFFF are no characters; XML forbids them */
+        control = s[1] == 0xBF && s[2] >= 0xBE;
     return control ? 0 : length;
 }
 

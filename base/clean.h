@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Text from files and command lines, made fit to print. What a terminal would obey or a reader
- * could not see (control characters, marks that turn the direction of writing) and what is no
- * well-formed UTF-8 becomes U+FFFD each. The output is therefore always valid UTF-8 of one line. */
+ * could not see (control characters, marks that turn the direction of writing, the two codes that
+ * are no characters) and what is no well-formed UTF-8 becomes U+FFFD each. The output is therefore
+ * always valid UTF-8 of one line. */
 #ifndef BASE_CLEAN_H
 #define BASE_CLEAN_H
 

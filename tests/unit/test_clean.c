@@ -32,6 +32,7 @@ static const struct {
     {"\xe2\x80\xae"
      "gpj.exe\xe2\x81\xa6",
      NO "gpj.exe" NO},
+    {"no \xef\xbf\xbe\xef\xbf\xbf but \xef\xbf\xbc", "no " NO NO " but \xef\xbf\xbc"},
     {"cut \xe6\xa8", "cut " NO NO},
     {"\xff\xfe \xc0\x80 \xed\xa0\x80", NO NO " " NO NO " " NO NO NO},
 };
