@@ -78,6 +78,17 @@ void clean_lines(char *text)
     }
 }
 
+size_t clean_end(char *text)
+{
+    size_t length = strlen(text), at = length;
+    while (at > 0 && ((unsigned char)text[at - 1] & 0xC0) == 0x80)
+        at--;
+    if (at == 0 || utf8_length(text + at - 1))
+        return length;
+    text[at - 1] = '\0';
+    return at - 1;
+}
+
 void clean_put(FILE *stream, const char *text)
 {
     size_t bytes;

@@ -20,5 +20,8 @@ const char *clean_copy(char *to, size_t size, const char *from);
 /* Replaces in place all but lines and tabs; what takes more room than before is a '?'. */
 void clean_lines(char *text);
 void clean_put(FILE *stream, const char *text);
+/* Takes away what is left of a last character that the end of a buffer has cut; returns the length.
+ */
+size_t clean_end(char *text);
 
 #endif

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-static const char dash[] = "\xe2\x80\x93";
+#include "base/clean.h"
+
+static const char dash[] = "\xe2\x80\x93", ellipsis[] = "\xe2\x80\xa6";
 
 /* Three significant digits without an exponent: 1.23, 12.3, 123, 1230. */
 static struct short_text digits(double value, const char *unit)
@@ -142,6 +144,6 @@ struct short_text text_fit(const char *text, double letters)
         fit.s[used++] = *text++;
     }
     if (*text)
-        memcpy(fit.s + used, "\xe2\x80\xa6", 4); /* an ellipsis and its NUL */
+        memcpy(fit.s + clean_end(fit.s), ellipsis, sizeof(ellipsis));
     return fit;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/numbers/distribution.h"
 #include "base/numbers/rank.h"
 #include "base/numbers/stats.h"
@@ -151,6 +152,7 @@ static bool set(struct comparison *c, enum verdict verdict, const char *side, co
 {
     c->verdict = verdict;
     snprintf(c->reason, sizeof(c->reason), "%s%s%s", side, why && *why ? ": " : "", why ? why : "");
+    clean_end(c->reason);
     return false;
 }
 

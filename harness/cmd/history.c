@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/numbers/series.h"
 #include "base/text/json.h"
 #include "harness/cli/command.h"
@@ -174,12 +175,23 @@ static void print_bar(const struct grid *g, int64_t row, double low, double high
     printf("|%s|\n", bar);
 }
 
+/* Letters, not bytes: a tag may be written in any script. */
+static void print_cut(const char *text, int letters)
+{
+    for (; *text && letters > 0; letters--) {
+        int length = utf8_length(text);
+        fwrite(text, 1, (size_t)length, stdout);
+        text += length;
+    }
+    printf("%*s", letters, "");
+}
+
 static void print_run(const struct history *h, int64_t row, double low, double high)
 {
     const struct grid *g = &h->runs;
     const char *tag = grid_text(g, row, "tag");
-    printf("%.10s  %-12.12s %-14.14s", grid_text(g, row, "started_utc"), grid_text(g, row, "git"),
-           *tag ? tag : grid_text(g, row, "uuid"));
+    printf("%.10s  %-12.12s ", grid_text(g, row, "started_utc"), grid_text(g, row, "git"));
+    print_cut(*tag ? tag : grid_text(g, row, "uuid"), 14);
     if (is_good(g, row)) {
         const char *bound;
         double share = roof_share(h, row, &bound);

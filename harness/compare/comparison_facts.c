@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/numbers/stats.h"
 #include "harness/compare/comparison.h"
 
@@ -147,6 +148,8 @@ static enum status note_left_out(struct comparison_set *set, struct error *err)
             if (sides[side]->state == SIDE_USABLE && point->left_out[side])
                 snprintf(text[side], sizeof(text[side]), "%d (%s)", point->left_out[side],
                          point->left_out_why[side]);
+        clean_end(text[0]);
+        clean_end(text[1]);
         const char *what = arena_printf(&set->arena, "invalid runs left out: %s", point->label);
         if (!what)
             return FAIL_NO_MEMORY(err);
@@ -207,6 +210,7 @@ static bool differ_little(const char *a, const char *b, char word[2][WORDS_SHOWN
         int length = (int)(left[k].end - left[k].at);
         snprintf(word[k], WORDS_SHOWN, "%.*s", length ? length : WORDS_SHOWN,
                  length ? left[k].at : "the usual");
+        clean_end(word[k]);
         empty = empty || !length;
         several = several || first_length(&left[k]) < (size_t)length;
     }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/registry.h"
 #include "base/text/json.h"
 
@@ -84,6 +85,7 @@ void comparison_cells_time(struct comparison_cells *cells, const struct comparis
     cells->verdict = verdict_name(c->verdict);
     snprintf(cells->point, sizeof(cells->point), "%s%s", set->points[point].label,
              waits ? ": time without queue" : "");
+    clean_end(cells->point);
     seconds_text(c->base_median, cells->base);
     seconds_text(c->head_median, cells->head);
     percent_text(c->ratio, cells->change);
@@ -100,6 +102,7 @@ bool comparison_cells_rate(struct comparison_cells *cells, const struct comparis
         return false;
     cells->verdict = rate->judged ? verdict_name(c->verdict) : "not judged";
     snprintf(cells->point, sizeof(cells->point), "%s: %s", set->points[point].label, rate->name);
+    clean_end(cells->point);
     rate_text(rate->base, cells->base);
     rate_text(rate->head, cells->head);
     percent_text(rate->ratio, cells->change);

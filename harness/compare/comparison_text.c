@@ -3,6 +3,7 @@
  * A comparison for people: a table in a terminal, Markdown in the summary of a CI job. */
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/registry.h"
 #include "base/text/markdown.h"
 #include "base/text/table.h"
@@ -14,7 +15,8 @@ static const char *shortened(const char *value, char text[VALUE_SHOWN + 4])
 {
     if (strlen(value) <= VALUE_SHOWN)
         return *value ? value : "(none)";
-    snprintf(text, VALUE_SHOWN + 4, "%.*s...", VALUE_SHOWN, value);
+    snprintf(text, VALUE_SHOWN + 1, "%.*s", VALUE_SHOWN, value);
+    memcpy(text + clean_end(text), "...", 4);
     return text;
 }
 

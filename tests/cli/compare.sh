@@ -96,6 +96,21 @@ check "GitHub: one command per line, no bare percent sign in it" \
     awk '/^::/ && /%($|[^02][^5AC0-9])/ { exit 1 }' "$output"
 run ridge compare base broken --db "$db" --github
 prints '^::error title=failed resnet50'
+# Names and reasons that are longer than their place end between letters, whatever their script.
+script=$tap_dir/script.db
+cp "$db" "$script"
+long=$(printf '%400s' '' | sed 's/ /\xe5\x8d\xb7/g')
+sqlite3 "$script" "UPDATE result SET reason = reason || '$long' WHERE status = 'wrong';
+    UPDATE point SET params = 'xy' || '$long' WHERE key = 'ncf-2'; UPDATE run SET tag = '$long' WHERE tag = 'same';
+    UPDATE env_fact SET value = 'x' || '$long' WHERE key = 'governor' AND value = 'powersave'"
+for form in '' --markdown --junit --github --json; do
+    # shellcheck disable=SC2086 # no form is no word
+    run ridge compare base,slow broken,other --db "$script" $form
+    check "compare $form is UTF-8" iconv -f utf-8 -t utf-8 -o /dev/null "$output"
+done
+run ridge history resnet50 --db "$script"
+check "history is UTF-8" iconv -f utf-8 -t utf-8 -o /dev/null "$output"
+run ridge compare base broken --db "$db" --github
 prints '^::warning title=missing ncf'
 other=$tap_dir/other.db
 made_db "$other"

@@ -61,6 +61,16 @@ TEST(text_is_cut_between_characters)
     assert_string_equal(lines, "a\tb\nc?[1m" NO "?");
 }
 
+TEST(what_a_buffer_cut_goes_whole)
+{
+    char whole[] = "ab\xe6\xa8\xa1", cut[] = "ab\xe6\xa8", begun[] = "\xf0\x9f\x98", none[] = "";
+    assert_int_equal(clean_end(whole), 5);
+    assert_int_equal(clean_end(cut), 2);
+    assert_string_equal(cut, "ab");
+    assert_int_equal(clean_end(begun), 0);
+    assert_int_equal(clean_end(none), 0);
+}
+
 TEST(errors_are_clean)
 {
     struct error err;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "base/numbers/random.h"
 #include "plots/figure.h"
 #include "plots/palette.h"
@@ -49,6 +50,21 @@ TEST(long_names_end_in_an_ellipsis)
     for (size_t k = 0; k + 2 < sizeof(long_name) - 1; k += 3) /* three bytes a letter */
         memcpy(long_name + k, "\xe2\x82\xac", 3);
     assert_true(text_letters(text_fit(long_name, 1000).s) <= 60);
+}
+
+/* A page with half a letter in it is no UTF-8, and its pictures are no XML. */
+TEST(long_names_end_with_a_whole_letter)
+{
+    char name[3 * 21 + 1] = "xxx";
+    for (int k = 1; k < 21; k++)
+        memcpy(name + 3 * k, "\xe5\x8d\xb7", 4);
+    for (int before = 0; before < 3; before++) {
+        struct short_text fit = text_fit(name + before, 30);
+        int length = 0;
+        for (const char *at = fit.s; *at; at += length)
+            assert_int_not_equal(length = utf8_length(at), 0);
+        assert_int_equal(length, 3);
+    }
 }
 
 typedef void put_text(FILE *stream, const char *text);
