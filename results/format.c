@@ -52,10 +52,11 @@ int64_t *format_samples(const char *text, int *count)
     return values;
 }
 
-void format_spec(const struct grid *grid, int64_t row, char *text, size_t size)
+const char *format_rare_words(const struct grid *grid, int64_t row)
 {
-    const char *params = grid_text(grid, row, "params");
-    snprintf(text, size, "%s%s%s", grid_text(grid, row, "workload"), *params ? ":" : "", params);
+    const char *providers = strstr(grid_text(grid, row, "canonical"), " providers=");
+    const char *rest = providers ? strchr(providers + 1, ' ') : NULL;
+    return rest ? rest : "";
 }
 
 bool format_starts_result(const struct grid *grid, int64_t row)

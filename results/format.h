@@ -29,8 +29,9 @@ const struct format *format_find(const char *name);
 /* The numbers of a cell of samples_ns; *count is 0 for "". NULL without memory; free() when done.
  */
 int64_t *format_samples(const char *text, int *count);
-/* "resnet50:version=1.5" of a row. */
-void format_spec(const struct grid *grid, int64_t row, char *text, size_t size);
+/* What only some points have stands last in the canonical text: " tuning=quick", " bound=0.1
+ * quantile=0.99"; "" for most. */
+const char *format_rare_words(const struct grid *grid, int64_t row);
 /* True when this row belongs to another result than the row before. */
 bool format_starts_result(const struct grid *grid, int64_t row);
 /* FAILED with the stream's error when something could not be written. */

@@ -3,13 +3,7 @@
 
 #include <string.h>
 
-/* What only some points have stands last in the canonical text: " tuning=quick". */
-static const char *rare_words(const struct grid *g, int64_t row)
-{
-    const char *providers = strstr(grid_text(g, row, "canonical"), " providers=");
-    const char *rest = providers ? strchr(providers + 1, ' ') : NULL;
-    return rest ? rest : "";
-}
+#include "results/format.h"
 
 const char *point_label(struct arena *arena, const struct grid *g, int64_t row)
 {
@@ -26,5 +20,5 @@ const char *point_label(struct arena *arena, const struct grid *g, int64_t row)
         if (strcmp(value, rest[k].usual) != 0)
             label = arena_printf(arena, "%s %s", label, value);
     }
-    return label ? arena_printf(arena, "%s%s", label, rare_words(g, row)) : NULL;
+    return label ? arena_printf(arena, "%s%s", label, format_rare_words(g, row)) : NULL;
 }

@@ -14,42 +14,54 @@
 #include "results/format.h"
 
 struct series {
-    char name[512];
+    struct arena arena;
+    char *name;
     int family, repetitions, threads;
     double *times_ns;
 };
 
-static void name_series(const struct grid *grid, int64_t row, struct series *series)
+/* compare.py takes equal names for repetitions of one benchmark: all that makes a point another
+ * one is in its name, " bound=0.1" as "/bound:0.1". */
+static enum status name_series(const struct grid *grid, int64_t row, struct series *series,
+                               struct error *err)
 {
-    char spec[256];
-    format_spec(grid, row, spec, sizeof(spec));
+    const char *params = grid_text(grid, row, "params");
     const char *providers = grid_text(grid, row, "providers");
+    const char *rare = format_rare_words(grid, row);
     series->threads = (int)grid_number(grid, row, "threads");
-    snprintf(series->name, sizeof(series->name), "%s/%s/%s/%s/%s/%s/batch:%s/threads:%d%s%s", spec,
-             grid_text(grid, row, "mode"), grid_text(grid, row, "device"),
-             grid_text(grid, row, "precision"), grid_text(grid, row, "scenario"),
-             grid_text(grid, row, "cache"), grid_text(grid, row, "batch"), series->threads,
-             *providers ? "/" : "", providers);
+    series->name = arena_printf(&series->arena, "%s%s%s/%s/%s/%s/%s/%s/batch:%s/threads:%d%s%s%s",
+                                grid_text(grid, row, "workload"), *params ? ":" : "", params,
+                                grid_text(grid, row, "mode"), grid_text(grid, row, "device"),
+                                grid_text(grid, row, "precision"), grid_text(grid, row, "scenario"),
+                                grid_text(grid, row, "cache"), grid_text(grid, row, "batch"),
+                                series->threads, *providers ? "/" : "", providers, rare);
+    if (!series->name)
+        return FAIL_NO_MEMORY(err);
+    for (char *at = series->name + strlen(series->name) - strlen(rare); *at; at++)
+        *at = *at == ' ' ? '/' : *at == '=' ? ':' : *at;
+    return STATUS_OK;
 }
 
-static void write_failures(struct json *json, const struct grid *grid)
+static enum status write_failures(struct json *json, const struct grid *grid, struct series *series,
+                                  struct error *err)
 {
     json_open(json, "ridge_failures", '[');
     for (int64_t row = 0; row < grid->row_count; row++) {
-        struct series series;
         if (!format_starts_result(grid, row) || strcmp(grid_text(grid, row, "status"), "ok") == 0)
             continue;
-        name_series(grid, row, &series);
+        TRY(name_series(grid, row, series, err));
         json_open(json, NULL, '{');
-        json_text(json, "name", series.name);
+        json_text(json, "name", series->name);
         json_text(json, "status", grid_text(grid, row, "status"));
         json_text(json, "reason", grid_text(grid, row, "reason"));
         json_close(json);
     }
     json_close(json);
+    return STATUS_OK;
 }
 
-static void write_context(struct json *json, const struct grid *grid)
+static enum status write_context(struct json *json, const struct grid *grid, struct series *series,
+                                 struct error *err)
 {
     bool debug = strcmp(grid_text(grid, 0, "config"), "debug") == 0;
     json_open(json, "context", '{');
@@ -64,15 +76,14 @@ static void write_context(struct json *json, const struct grid *grid)
     json_text(json, "ridge_run", grid_text(grid, 0, "run"));
     json_text(json, "ridge_git", grid_text(grid, 0, "git"));
     json_text(json, "ridge_cpu_time", "not measured: equals real_time");
-    write_failures(json, grid);
+    TRY(write_failures(json, grid, series, err));
     json_close(json);
+    return STATUS_OK;
 }
 
-static void write_head(struct json *json, const struct series *series, const char *suffix,
+static void write_head(struct json *json, const struct series *series, const char *name,
                        const char *type)
 {
-    char name[544];
-    snprintf(name, sizeof(name), "%s%s", series->name, suffix);
     json_text(json, "name", name);
     json_int(json, "family_index", series->family);
     json_int(json, "per_family_instance_index", 0);
@@ -92,7 +103,7 @@ static void write_repetitions(struct json *json, const struct series *series)
 {
     for (int k = 0; k < series->repetitions; k++) {
         json_open(json, NULL, '{');
-        write_head(json, series, "", "iteration");
+        write_head(json, series, series->name, "iteration");
         json_int(json, "repetition_index", k);
         json_int(json, "threads", series->threads);
         json_int(json, "iterations", 1);
@@ -101,37 +112,40 @@ static void write_repetitions(struct json *json, const struct series *series)
     }
 }
 
-static void write_aggregate(struct json *json, const struct series *series, const char *name,
-                            double value, bool percentage)
+static enum status write_aggregate(struct json *json, struct series *series, const char *name,
+                                   double value, struct error *err)
 {
-    char suffix[32];
-    snprintf(suffix, sizeof(suffix), "_%s", name);
+    bool percentage = strcmp(name, "cv") == 0;
+    const char *whole = arena_printf(&series->arena, "%s_%s", series->name, name);
+    if (!whole)
+        return FAIL_NO_MEMORY(err);
     json_open(json, NULL, '{');
-    write_head(json, series, suffix, "aggregate");
+    write_head(json, series, whole, "aggregate");
     json_int(json, "threads", series->threads);
     json_text(json, "aggregate_name", name);
     json_text(json, "aggregate_unit", percentage ? "percentage" : "time");
     json_int(json, "iterations", series->repetitions);
     write_times(json, value);
     json_close(json);
+    return STATUS_OK;
 }
 
-static void write_aggregates(struct json *json, const struct series *series)
+static enum status write_aggregates(struct json *json, struct series *series, struct error *err)
 {
     double sum = 0, squares = 0;
     const int n = series->repetitions;
     if (n < 2)
-        return;
+        return STATUS_OK;
     for (int k = 0; k < n; k++)
         sum += series->times_ns[k];
     for (int k = 0; k < n; k++)
         squares += pow(series->times_ns[k] - sum / n, 2);
     stats_sort(series->times_ns, n);
     const double deviation = sqrt(squares / (n - 1));
-    write_aggregate(json, series, "mean", sum / n, false);
-    write_aggregate(json, series, "median", stats_median(series->times_ns, n), false);
-    write_aggregate(json, series, "stddev", deviation, false);
-    write_aggregate(json, series, "cv", sum > 0 ? deviation / (sum / n) : 0, true);
+    TRY(write_aggregate(json, series, "mean", sum / n, err));
+    TRY(write_aggregate(json, series, "median", stats_median(series->times_ns, n), err));
+    TRY(write_aggregate(json, series, "stddev", deviation, err));
+    return write_aggregate(json, series, "cv", sum > 0 ? deviation / (sum / n) : 0, err);
 }
 
 /* Its samples, or the median alone where the grid holds none. */
@@ -162,14 +176,29 @@ static enum status write_result(struct json *json, const struct grid *grid, int6
                    grid_text(grid, row, "step")[0] == 0 && !isnan(grid_number(grid, row, "value"));
     if (!ok || !is_time)
         return STATUS_OK;
-    name_series(grid, row, series);
+    TRY(name_series(grid, row, series, err));
     enum status status = read_series(grid, row, series, err);
     if (status == STATUS_OK) {
         write_repetitions(json, series);
-        write_aggregates(json, series);
+        status = write_aggregates(json, series, err);
     }
     free(series->times_ns);
     return status;
+}
+
+static enum status write_document(struct json *json, const struct grid *grid, struct series *series,
+                                  struct error *err)
+{
+    json_open(json, NULL, '{');
+    TRY(write_context(json, grid, series, err));
+    json_open(json, "benchmarks", '[');
+    for (int64_t row = 0; row < grid->row_count; row++) {
+        series->family += format_starts_result(grid, row);
+        TRY(write_result(json, grid, row, series, err));
+    }
+    json_close(json);
+    json_close(json);
+    return STATUS_OK;
 }
 
 static enum status write_google(const struct grid *grid, FILE *stream, struct error *err)
@@ -177,16 +206,9 @@ static enum status write_google(const struct grid *grid, FILE *stream, struct er
     struct json json;
     struct series series = {.family = -1};
     json_begin(&json, stream);
-    json_open(&json, NULL, '{');
-    write_context(&json, grid);
-    json_open(&json, "benchmarks", '[');
-    for (int64_t row = 0; row < grid->row_count; row++) {
-        series.family += format_starts_result(grid, row);
-        TRY(write_result(&json, grid, row, &series, err));
-    }
-    json_close(&json);
-    json_close(&json);
-    return format_flush(stream, err);
+    enum status status = write_document(&json, grid, &series, err);
+    arena_release(&series.arena);
+    return status == STATUS_OK ? format_flush(stream, err) : status;
 }
 
 REGISTER(format, google_benchmark) = {

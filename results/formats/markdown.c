@@ -45,16 +45,18 @@ static void write_run(const struct grid *grid, int64_t row, FILE *stream)
 static void write_result(const struct grid *grid, int64_t row, const double *values, FILE *stream)
 {
     static const char *const parts[] = {"batch", "threads", "precision", "scenario"};
-    char spec[256];
+    const char *params = grid_text(grid, row, "params");
     const char *status = grid_text(grid, row, "status"), *verdict = grid_text(grid, row, "verdict");
     const char *mode = grid_text(grid, row, "mode");
-    format_spec(grid, row, spec, sizeof(spec));
     fputs("| ", stream);
-    markdown_text(spec, stream);
+    markdown_text(grid_text(grid, row, "workload"), stream);
+    fputs(*params ? ":" : "", stream);
+    markdown_text(params, stream);
     if (strcmp(mode, "inference") != 0) {
         fputc(' ', stream);
         markdown_text(mode, stream);
     }
+    markdown_text(format_rare_words(grid, row), stream);
     for (int k = 0; k < ARRAY_COUNT(parts); k++) {
         fputs(" | ", stream);
         markdown_text(grid_text(grid, row, parts[k]), stream);

@@ -6,8 +6,8 @@
 -- visit of each. Visits and their levels are JSON, too.
 SELECT u.uuid AS run, u.started_utc AS run_started_utc, h.label AS host, e.hash AS environment,
        b.version, b.git, b.config, b.compiler, u.suite, u.branch, u.tag, r.sequence,
-       p.key AS point, p.workload, p.params, p.domain, p.mode, p.device, p.precision, p.batch,
-       p.threads, p.scenario, p.cache, p.providers, r.status, r.verdict, r.reason,
+       p.key AS point, p.canonical, p.workload, p.params, p.domain, p.mode, p.device, p.precision,
+       p.batch, p.threads, p.scenario, p.cache, p.providers, r.status, r.verdict, r.reason,
        r.verify_error, r.verify_bound, r.started_utc, r.wall_s, m.op AS step,
        o.name AS step_name, o.kind AS step_kind, o.kernel AS step_kernel, m.name AS metric,
        m.unit, m.source, m.better, m.value, m.reason AS value_reason, m.formula, m.n, m.min, m.q1,

@@ -38,8 +38,10 @@ static void put_results(struct store *store)
             made.record.sample_count = 0;
             made.record.reason = "it broke";
         }
-        if (k == 2)
+        if (k == 2) {
             made.record.point.params = nasty;
+            made.record.point.canonical = "workload=made providers= bound=0.1 quantile=0.99";
+        }
         MUST(run_put, store, run, &made.record);
         made_release(&made);
     }
@@ -197,6 +199,34 @@ TEST(google_benchmark_has_what_its_tools_read)
     jq(place, "[.[0].benchmarks[].run_name] | unique | length == 2");
     jq(place, ".[0].context.ridge_failures | length == 1 and .[0].reason == \"it broke\" "
               "and (.[0].name | startswith(\"made/inference/cpu/f32/\"))");
+}
+
+/* Two bounds of one server are two points, not repetitions of one. */
+TEST(points_that_differ_in_a_rare_word_have_different_names)
+{
+    struct place *place = *state;
+    written(place, "google_benchmark");
+    jq(place, "[.[0].benchmarks[].run_name | endswith(\"/threads:2/bound:0.1/quantile:0.99\")] "
+              "| any and (all | not)");
+    assert_non_null(strstr(written(place, "markdown"), " bound=0.1 quantile=0.99 |"));
+    written(place, "json");
+    jq(place, ".[0][2].canonical == \"workload=made providers= bound=0.1 quantile=0.99\"");
+}
+
+/* compare.py shows names whole, and two that were cut alike would be one. */
+TEST(a_long_name_is_whole)
+{
+    struct place *place = *state;
+    char long_name[600];
+    memset(long_name, 'x', sizeof(long_name) - 1);
+    long_name[sizeof(long_name) - 1] = '\0';
+    for (int64_t row = 0; row < place->grid.row_count; row++) {
+        int64_t cell = row * place->grid.column_count + grid_column_find(&place->grid, "params");
+        place->grid.cells[cell].text = long_name;
+    }
+    assert_non_null(strstr(written(place, "google_benchmark"), long_name));
+    assert_non_null(strstr(place->text, "/threads:2_median\""));
+    assert_non_null(strstr(written(place, "markdown"), long_name));
 }
 
 /* ---- openmetrics ---- */
