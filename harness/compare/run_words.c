@@ -79,11 +79,12 @@ static enum status add(struct run_list *list, char *word, const char *db, struct
     TRY(open_store(list, path, &run->store, err));
     list->count++;
     TRY(query_find_run(run->store, name, &run->id, err));
-    for (int k = 0; k + 1 < list->count; k++)
-        if (list->runs[k].store == run->store && list->runs[k].id == run->id)
+    TRY(describe(list, run, err));
+    for (int k = 0; k + 1 < list->count; k++) /* a copy of a database has copies of its runs */
+        if (strcmp(list->runs[k].uuid, run->uuid) == 0)
             return FAIL(err, STATUS_FAILED, "\"%s\" and \"%s\" are the same run",
                         list->runs[k].word, run->word);
-    return describe(list, run, err);
+    return STATUS_OK;
 }
 
 enum status run_list_open(struct run_list *list, const char *words, const char *db,

@@ -128,6 +128,11 @@ check "GitHub: no more annotations of a kind than it shows" \
 check "two workloads are not one that changed" sh -c '! grep -q "points differ in" "$0"' "$output"
 prints '12 missing, 1 unchanged; 3 of them without an annotation'
 
+# A run that counts twice would make its side look more certain than it is.
+cp "$db" "$tap_dir/copy.db"
+refuses 'are the same run' ridge compare base,base same --db "$db"
+refuses 'are the same run' ridge compare "base,$tap_dir/copy.db:base" same --db "$db"
+
 # ---- rates ----
 made_run "$other" 31 31313131-0000 tag=rates
 made_run "$other" 32 32323232-0000 tag=lower
