@@ -195,4 +195,8 @@ void page_unusual(struct page *page, const struct grid *grid, int64_t row)
         page_raw(page, " \xc2\xb7 ");
         page_text(page, value);
     }
+    const char *apart = grid_text(grid, row, "apart");
+    if (*apart)
+        page_raw(page, " \xc2\xb7");
+    page_text(page, apart);
 }

@@ -3,16 +3,10 @@
 -- over bytes read and written, and, not named and hollow (valid 0), over bytes read alone, as the AI
 -- Matrix paper has it. No row where nothing was counted.
 -- :run
-WITH w AS MATERIALIZED (
-    SELECT *, count(*) OVER (PARTITION BY spec) AS same FROM {lib/whole}),
-n AS MATERIALIZED (
-    SELECT result, key, spec || iif(same > 1, ' b' || batch, '') ||
-               iif(mode = 'inference', '', ' ' || mode) ||
-               iif(scenario = 'single_stream', '', ' ' || scenario) ||
-               iif(cache = 'cold', ' cold', '') AS label,
-           domain, flops, time_s, dram_read_bytes, dram_write_bytes,
+WITH n AS MATERIALIZED (
+    SELECT result, key, label, domain, flops, time_s, dram_read_bytes, dram_write_bytes,
            time_s / sum(time_s) OVER () AS share
-    FROM w
+    FROM {lib/named}
     WHERE status = 'ok' AND dram_read_bytes > 0 AND flops > 0)
 SELECT result, key, label, domain, flops / (dram_read_bytes + dram_write_bytes) AS
            "intensity [FLOP/B]",

@@ -2,7 +2,7 @@
 -- One row per result, in the order of the plan.
 -- :run: only this run; NULL: all.
 SELECT result, run, sequence, key, spec, workload, params, domain, mode, device, precision, batch,
-       threads, scenario, cache, providers, status, verdict, reason, time_s AS "median [s]",
+       threads, scenario, cache, providers, apart, status, verdict, reason, time_s AS "median [s]",
        min_s AS "min [s]", p90_s AS "p90 [s]", p99_s AS "p99 [s]", mad_s AS "mad [s]",
        ci_low_s AS "ci_low [s]", ci_high_s AS "ci_high [s]", n,
        throughput AS "throughput [1/s]", server_rate AS "server_rate [1/s]", flops,
@@ -18,5 +18,5 @@ SELECT result, run, sequence, key, spec, workload, params, domain, mode, device,
                  FROM (SELECT DISTINCT kind FROM op
                        WHERE op.result = w.result AND provider = 'reference' ORDER BY kind)), '')
            AS reference_ops
-FROM {lib/whole} AS w
+FROM {lib/named} AS w
 ORDER BY run, sequence

@@ -100,6 +100,46 @@ TEST(names_carry_units_and_missing_is_null)
     assert_int_equal(grid.row_count, 0);
 }
 
+/* Threads, precisions, providers and bounds that a suite sweeps: no two points of a picture or a
+ * table may have one name. */
+TEST(points_of_one_workload_have_labels_of_their_own)
+{
+    static const struct {
+        int threads;
+        const char *precision, *providers, *rest;
+    } points[] = {{1, "f32", "", ""},
+                  {2, "f32", "", ""},
+                  {2, "bf16", "", ""},
+                  {2, "f32", "native", ""},
+                  {2, "f32", "", " bound=0.1 quantile=0.99"},
+                  {2, "f32", "", " bound=0.2 quantile=0.99"}};
+    static const char *const views[] = {"report_points", "report_results", "report_kinds"};
+    struct place *place = *state;
+    for (int k = 0; k < ARRAY_COUNT(points); k++) {
+        struct made_record made;
+        assert_int_equal(made_record(&made, k, 0.02, 30, 1), STATUS_OK);
+        made.record.point.threads = points[k].threads;
+        made.record.point.precision = points[k].precision;
+        made.record.point.providers = points[k].providers;
+        snprintf(made.canonical, sizeof(made.canonical),
+                 "workload=made threads=%d precision=%s "
+                 "providers=%s%s",
+                 points[k].threads, points[k].precision, points[k].providers, points[k].rest);
+        MUST(run_put, place->store, place->run, &made.record);
+        made_release(&made);
+    }
+    for (int k = 0; k < ARRAY_COUNT(views); k++) {
+        struct grid grid = place_view(place, views[k], "run", 1);
+        assert_int_equal(grid.row_count, ARRAY_COUNT(points));
+        for (int64_t a = 0; a < grid.row_count; a++)
+            for (int64_t b = 0; b < a; b++)
+                assert_string_not_equal(grid_text(&grid, a, "label"), grid_text(&grid, b, "label"));
+    }
+    struct grid grid = place_view(place, "results", "run", 1);
+    assert_string_equal(grid_text(&grid, 0, "apart"), "");
+    assert_string_equal(grid_text(&grid, 5, "apart"), " bound=0.2 quantile=0.99");
+}
+
 /* Roofs: 100 GFLOP/s, DRAM 10 GB/s, L3 50 GB/s of 4 MiB. Work: 1 GFLOP, 10 MB unless changed. */
 TEST(bounds_follow_the_roofs)
 {

@@ -5,7 +5,7 @@
 -- :run, :result: only this one; NULL: all.
 SELECT r.id AS result, r.run, r.sequence, r.status, r.verdict, r.reason, r.verify_error,
        r.verify_bound, r.verify_how, r.stop_reason, r.started_utc, r.wall_s, r.reproduce,
-       p.id AS point, p.key, p.workload, p.params, p.domain, p.mode, p.device, p.precision,
+       p.id AS point, p.key, p.canonical, p.workload, p.params, p.domain, p.mode, p.device, p.precision,
        p.batch, p.threads, p.scenario, p.cache, p.providers,
        p.workload || iif(p.params = '', '', ':' || p.params) AS spec,
        max(iif(m.name = 'time_s', m.value, NULL)) AS time_s,
