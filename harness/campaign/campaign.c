@@ -11,6 +11,7 @@
 #include "base/system/hash.h"
 #include "base/text/utc.h"
 #include "harness/campaign/campaign_state.h"
+#include "harness/campaign/claim.h"
 #include "harness/campaign/settings.h"
 #include "harness/machine/environment.h"
 #include "harness/machine/redact.h"
@@ -99,6 +100,11 @@ static enum status resume_or_begin(struct campaign *c, struct error *err)
     c->run = 0;
     if (c->options->resume)
         TRY(resume(c, err));
+    if (!claim_run(c->result->uuid, &c->claim))
+        return FAIL(err, STATUS_FAILED,
+                    "the unfinished run %.8s is being measured by another process: wait until that "
+                    "has ended, or begin anew without --resume",
+                    c->result->uuid);
     if (c->options->resume && c->options->resumes)
         c->options->resumes(c->options->context, c->result->uuid, c->run != 0);
     return c->run ? STATUS_OK : begin_run(c, err);
@@ -273,7 +279,7 @@ static enum status probe(struct campaign *c, struct error *err)
 enum status campaign_run(const struct plan *plan, const struct campaign_options *options,
                          struct campaign_result *result, struct error *err)
 {
-    struct campaign c = {.plan = plan, .options = options, .result = result};
+    struct campaign c = {.plan = plan, .options = options, .result = result, .claim = -1};
     *result = (struct campaign_result){.note = ""};
     uuid_make(result->uuid);
     /* Without a given seed any will do; it is short enough to be typed. */
@@ -292,6 +298,7 @@ enum status campaign_run(const struct plan *plan, const struct campaign_options 
     if (status == STATUS_OK)
         status = finish(&c, err);
     store_close(c.store);
+    claim_release(c.claim);
     arena_release(&c.arena);
     return status;
 }

@@ -25,6 +25,7 @@ struct campaign {
     struct build_record build;
     struct store *store; /* NULL: nothing is stored */
     int64_t run, order_seed;
+    int claim; /* harness/campaign/claim.h */
     struct ceiling_list ceilings;
     struct progress progress;
     struct lost_device *lost;

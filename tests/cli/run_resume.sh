@@ -136,4 +136,26 @@ is "opening repairs it" 1 "$(sql "SELECT count(*) FROM run WHERE length(uuid) = 
 is "to the same name as ingesting did" 1 "$(sqlite3 "$tap_dir/a.db" \
     "ATTACH '$tap_dir/merged.db' AS m; SELECT count(*) FROM run JOIN m.run AS r USING (uuid)")"
 is "samples so far are visit 0" "7|0" "$(sql 'SELECT count(*), max(round) FROM visit' "$tap_dir/a.db")"
+# A run that another process still measures is left to it: both would store visits of one point, and
+# the slower one could not store its own.
+live=$tap_dir/live.db
+usual="--no-ceilings --no-report --no-verify --samples 6 --seconds 0.3 --seconds-max 0.5 --db $live"
+# shellcheck disable=SC2086 # several words
+"$RIDGE" run ncf --batch 1,2 -t 1 $usual >/dev/null 2>&1 &
+other=$!
+tries=0
+until [ "$(sqlite3 "$live" "SELECT count(*) FROM attempt" 2>/dev/null)" = 1 ] || [ $tries = 1200 ]; do
+    tries=$((tries + 1))
+    sleep 0.05
+done
+kill -STOP $other
+# shellcheck disable=SC2086
+refuses 'is being measured by another process' ridge run ncf --batch 1,2 -t 1 $usual --resume
+kill -9 $other
+wait $other 2>/dev/null
+# shellcheck disable=SC2086
+run ridge run ncf --batch 1,2 -t 1 $usual --resume
+complains 'going on with run'
+is "and is finished when that one is gone" "finished 1" \
+    "$(sql "SELECT state || ' ' || (SELECT count(*) FROM run) FROM run" "$live")"
 finish
