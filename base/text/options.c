@@ -107,7 +107,7 @@ static struct range range_of(enum option_kind kind)
     case OPTION_THREADS:
         return (struct range){1, OPTION_THREADS_MAX};
     case OPTION_PERCENT:
-        return (struct range){0, 1000};
+        return (struct range){1e-9, 1000};
     case OPTION_SHARE:
         return (struct range){1e-12, 1};
     case OPTION_POSITIVE:

@@ -24,7 +24,7 @@ enum option_kind {
     OPTION_THREADS,  /* integer from 1 to OPTION_THREADS_MAX */
     OPTION_FLOAT,    /* any finite number; commands take one of the next three */
     OPTION_POSITIVE, /* number above 0, so that 0 can stand for what was not given */
-    OPTION_PERCENT,  /* number from 0 to 1000 */
+    OPTION_PERCENT,  /* number from 1e-9 to 1000 */
     OPTION_SHARE,    /* number from 1e-12 to 1 */
     OPTION_TEXT,
     OPTION_LIST

@@ -114,8 +114,6 @@ static enum status check_options(const struct compare_options *o, int word_count
 {
     if (o->json + o->markdown + o->junit + o->github > 1)
         return FAIL(err, STATUS_FAILED, "only one of --json, --markdown, --junit and --github");
-    if (o->limit < 0 || o->detect < 0)
-        return FAIL(err, STATUS_FAILED, "--limit and --detect must be positive percentages");
     if (o->note && !o->set_baseline)
         return FAIL(err, STATUS_FAILED, "--note goes with --set-baseline");
     if (o->keep_program && !o->set_baseline)

@@ -17,7 +17,9 @@ for words in "graph ncf -b" "import tests/none.onnx -b" "export ncf -o none.onnx
     done
 done
 for option in --limit --detect; do
-    refuses "$option needs a value from 0 to 1000, got \"-1\"" ridge compare a b $option -1
+    for number in 0 -1 1001; do # 0 was taken for the default without a word
+        refuses "$option needs a value from 1e-09 to 1000, got \"$number\"" ridge compare a b $option $number
+    done
 done
 
 # Each name once.
