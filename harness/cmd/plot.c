@@ -19,7 +19,7 @@ struct plot_options {
 
 static const struct option options[] = {
     {"run", 'r', OPTION_TEXT, offsetof(struct plot_options, run), "RUN",
-     "latest (default), latest~1, a tag, baseline, commit or id"},
+     "latest (default, or that of --result), latest~1, a tag, baseline, commit or id"},
     {"against", 'a', OPTION_TEXT, offsetof(struct plot_options, against), "RUN",
      "the other run, for plots of two; also FILE.db or FILE.db:RUN"},
     {"result", 0, OPTION_COUNT, offsetof(struct plot_options, result), "N",
@@ -79,18 +79,54 @@ static enum status list_plots(bool as_json, struct error *err)
     return STATUS_OK;
 }
 
-/* The result that a plot of one workload shows by default. */
-static enum status first_result(struct store *store, int64_t run, int64_t *result,
-                                struct error *err)
+/* The numbers that --result takes, for the message. */
+static enum status fail_no_result(const struct grid *grid, int64_t result, struct error *err)
+{
+    char list[200] = "";
+    size_t used = 0;
+    for (int64_t row = 0; row < grid->row_count && used < sizeof(list); row++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s (%s)", row ? ", " : "",
+                                 grid_text(grid, row, "result"), grid_text(grid, row, "label"));
+    return FAIL(err, STATUS_FAILED, "this run has no result %lld to draw; it has %s",
+                (long long)result, list);
+}
+
+/* *result: of this run, or 0 for the one that a plot of one workload shows by default. */
+static enum status choose_result(struct store *store, int64_t run, int64_t *result,
+                                 struct error *err)
 {
     struct grid grid;
     struct query_value value = {.name = "run", .number = (double)run};
     TRY(query_view(store, "report_results", &value, 1, &grid, err));
     enum status status = STATUS_OK;
-    if (grid.row_count)
-        *result = (int64_t)grid_number(&grid, 0, "result");
-    else
+    int64_t row = 0;
+    while (*result && row < grid.row_count && grid_number(&grid, row, "result") != (double)*result)
+        row++;
+    if (!grid.row_count)
         status = FAIL(err, STATUS_FAILED, "this run has no result to draw");
+    else if (row == grid.row_count)
+        status = fail_no_result(&grid, *result, err);
+    else
+        *result = (int64_t)grid_number(&grid, row, "result");
+    grid_release(&grid);
+    return status;
+}
+
+/* A result is of one run: with --result alone that is meant. */
+static enum status choose_run(struct store *store, const struct plot_options *o, int64_t *run,
+                              struct error *err)
+{
+    struct grid grid;
+    struct query_value value = {.name = "result", .number = (double)o->result};
+    if (o->run || !o->result)
+        return query_find_run(store, o->run ? o->run : "latest", run, err);
+    TRY(query_view(store, "report_results", &value, 1, &grid, err));
+    enum status status = STATUS_OK;
+    if (grid.row_count)
+        *run = (int64_t)grid_number(&grid, 0, "run");
+    else
+        status = FAIL(err, STATUS_FAILED, "%s has no result %lld to draw", store_path(store),
+                      (long long)o->result);
     grid_release(&grid);
     return status;
 }
@@ -108,9 +144,9 @@ static enum status draw(struct store *store, const char *name, const struct plot
                                            : o->pdf ? "pdf"
                                                     : "svg"};
     TRY(plot_find(name, &plot, err));
-    TRY(query_find_run(store, o->run ? o->run : "latest", &request.run, err));
-    if (plot.of_result && !request.result)
-        TRY(first_result(store, request.run, &request.result, err));
+    TRY(choose_run(store, o, &request.run, err));
+    if (plot.of_result || request.result)
+        TRY(choose_result(store, request.run, &request.result, err));
     return plot_draw(store, &request, 1, outcome, err);
 }
 

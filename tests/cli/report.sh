@@ -313,6 +313,12 @@ if drawn; then
     refuses 'name the other by --against' ridge plot roofline_against --db "$tap_dir/usual.db" --output "$tap_dir/plots"
     runs ridge plot roofline --png --db "$tap_dir/usual.db" --output "$tap_dir/plots"
     check "a PNG" sh -c "head -c 4 '$tap_dir/plots/roofline.png' | grep -q PNG"
+    # A result of an earlier run was said to have no samples.
+    runs ridge plot latency --result 2002 --db "$tap_dir/usual.db" --output "$tap_dir/plots"
+    refuses 'no result 2002 to draw; it has 3001 \(resnet50\), 3002 \(bert_large\)' \
+        ridge plot latency --result 2002 --run latest --db "$tap_dir/usual.db" --output "$tap_dir/plots"
+    refuses 'has no result 9999 to draw' \
+        ridge plot latency --result 9999 --db "$tap_dir/usual.db" --output "$tap_dir/plots"
     runs ridge plot latency --pdf --result 3002 --db "$tap_dir/usual.db" --output "$tap_dir/plots"
     check "a PDF" sh -c "head -c 5 '$tap_dir/plots/latency.pdf' | grep -q %PDF-"
 fi
