@@ -259,7 +259,7 @@ TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(filter-out $(PLUGIN_TESTS:%=%.c),\
 ORACLE_BIN := $(B)/tests/oracle/gradients
 TEST_LIST   = $(TEST_BIN) $(filter $(B)/tests/unit/%,$(PLUGIN_TESTS:%=$(B)/%)) $(FUZZ_BIN) \
                 $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh $(if $(LONG),tests/long/*.sh)))
-SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c tests/gpu/actors/*.c))
+SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c tests/plugin_device/*.c tests/gpu/actors/*.c))
 CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu engine/kernels/cuda/roofs/*.cu))
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)

@@ -4,7 +4,8 @@
  * "cuda") is a table of functions, found by its name; an opened device is a struct device.
  *
  * The CPU is the first instance (engine/run/devices/cpu.c), where most entries are trivial; others
- * come with plug-ins (engine/run/plugin.h). Kernels say which kind they are for (kernel.device).
+ * come with plug-ins (engine/run/plugin.h; the smallest is tests/plugin_device/toy.c). Kernels say
+ * which kind they are for (kernel.device).
  *
  * Rules for all kinds:
  *   - what takes a stream is put into its queue and returns at once; wait() ends when all of it is
@@ -15,6 +16,8 @@
  *     may be called in a timed loop; between capture_begin and capture_end only they and launches
  *     are, and are recorded instead of run.
  *   - an error of work that was put into a queue comes out of wait() or of a later call.
+ *   - all functions up to event_elapsed are needed; of those after it the comments say what it
+ *     means that they are NULL. A device that can capture has all four functions for it.
  *   - STATUS_LOST says that all later calls for the device will fail in this process, as after a
  *     kernel that wrote where it must not. Giving back stays allowed.
  */

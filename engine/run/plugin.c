@@ -213,10 +213,47 @@ static enum status check_kernel(const struct plugin *plugin, const struct kernel
     return STATUS_OK;
 }
 
+enum { CAPTURE_HOOKS = 4 };
+
+/* The first function that the table should have and has not; NULL: it is complete. */
+static const char *missing_hook(const struct device_kind *kind)
+{
+    bool captures = kind->capture_begin || kind->capture_end || kind->replay || kind->graph_free;
+#define HOOK(hook)                                                                                 \
+    {                                                                                              \
+        .name = #hook, .there = kind->hook != NULL                                                 \
+    }
+    const struct {
+        const char *name;
+        bool there;
+    } hooks[] = {
+        HOOK(count),         HOOK(open),          HOOK(close),       HOOK(bind),
+        HOOK(alloc),         HOOK(free),          HOOK(alloc_host),  HOOK(free_host),
+        HOOK(stream_new),    HOOK(stream_free),   HOOK(wait),        HOOK(copy),
+        HOOK(fill),          HOOK(event_new),     HOOK(event_free),  HOOK(event_record),
+        HOOK(event_elapsed), HOOK(capture_begin), HOOK(capture_end), HOOK(replay),
+        HOOK(graph_free),
+    };
+#undef HOOK
+    for (int k = 0; k < ARRAY_COUNT(hooks) - (captures ? 0 : CAPTURE_HOOKS); k++)
+        if (!hooks[k].there)
+            return hooks[k].name;
+    return NULL;
+}
+
 static enum status check_device(const struct device_kind *kind, struct error *why)
 {
-    if (!kind || kind->size < offsetof(struct device_kind, graph_free) || !kind->name)
+    char text[32];
+    int index;
+    if (!kind || kind->size < offsetof(struct device_kind, activate) || !kind->name)
         return UNSUPPORTED(why, "one of its devices has no size or name");
+    if (strchr(kind->name, ':') || device_parse(kind->name, text, &index, why) != STATUS_OK)
+        return UNSUPPORTED(why,
+                           "its device \"%.40s\" needs a name of 1 to 31 characters and no colon",
+                           kind->name);
+    const char *missing = missing_hook(kind);
+    if (missing)
+        return UNSUPPORTED(why, "its device \"%s\" lacks %s", kind->name, missing);
     for (int k = 0; k < device_kind_count(); k++)
         if (strcmp(device_kind_at(k)->name, kind->name) == 0)
             return UNSUPPORTED(why, "there is a device \"%s\" already", kind->name);

@@ -14,9 +14,10 @@
  *   RIDGE_SAMPLE_DELAY_US=N                          what sample_slow waits, default 1000
  *   RIDGE_SAMPLE_KILL=N                              the process is killed (SIGKILL) by the Nth
  *                                                    launch of sample_relu in it
- *   RIDGE_SAMPLE_REPEAT=N                            sample_relu does its work so many times, so
- * that one program can be made 5 % slower than another Build it with `make INCLUDE=/path/to/ridge`;
- * run ridge with RIDGE_PLUGIN_PATH=this folder. */
+ *   RIDGE_SAMPLE_REPEAT=N                          sample_relu does its work so many times, so
+ *                                                  that one program is 5 % slower than another
+ *
+ * Build it with `make INCLUDE=/path/to/ridge`; run ridge with RIDGE_PLUGIN_PATH=this folder. */
 #define _DEFAULT_SOURCE
 #include "engine/run/plugin.h"
 
