@@ -108,6 +108,14 @@ int provider_names(struct arena *arena, const char *const **names)
     return all.count;
 }
 
+bool provider_is_ours(const char *name)
+{
+    for (int k = 0; k < ARRAY_COUNT(known); k++)
+        if (strcmp(known[k], name) == 0)
+            return true;
+    return false;
+}
+
 /* ---- checks ---- */
 
 static enum status unknown(const char *name, const struct names *names, struct error *err)

@@ -21,6 +21,8 @@ bool provider_allowed(const char *list, const char *name);
 /* All names that mean something: built in, of this tree, of the files in the plug-in folders.
  * -1: out of memory. Opens nothing. */
 int provider_names(struct arena *arena, const char *const **names);
+/* Whether it is built in or of this tree. */
+bool provider_is_ours(const char *name);
 
 /* FAILED for a name that means nothing, with the names that do and the nearest. Opens nothing. */
 enum status providers_check(const char *list, struct error *err);

@@ -7,6 +7,7 @@
 #include "base/registry.h"
 #include "engine/graph/kernel.h"
 #include "engine/run/provider.h"
+#include "harness/suite/device_words.h"
 #include "plots/plot.h"
 #include "results/format.h"
 #include "results/query.h"
@@ -74,15 +75,26 @@ static enum status print_kinds(FILE *stream, struct error *err)
     return STATUS_OK;
 }
 
-static enum status print_providers(FILE *stream, struct error *err)
+static enum status print_list(int (*list)(struct arena *arena, const char *const **words),
+                              FILE *stream, struct error *err)
 {
     struct arena arena = {0};
-    const char *const *names;
-    int count = provider_names(&arena, &names);
+    const char *const *words;
+    int count = list(&arena, &words);
     for (int k = 0; k < count; k++)
-        fprintf(stream, "%s\n", names[k]);
+        fprintf(stream, "%s\n", words[k]);
     arena_release(&arena);
     return count < 0 ? FAIL_NO_MEMORY(err) : STATUS_OK;
+}
+
+static enum status print_providers(FILE *stream, struct error *err)
+{
+    return print_list(provider_names, stream, err);
+}
+
+static enum status print_devices(FILE *stream, struct error *err)
+{
+    return print_list(device_words, stream, err);
 }
 
 /* ---- words of a database ---- */
@@ -120,7 +132,7 @@ static const struct word_kind kinds[] = {
     {"suites", "SUITE", NULL, print_suites, 0},
     {"plots", "PLOT", NULL, print_plots, 0},
     {"formats", NULL, NULL, print_formats, 0},
-    {"devices", NULL, NULL, NULL, KEY_DEVICE},
+    {"devices", NULL, NULL, print_devices, 0},
     {"precisions", NULL, NULL, NULL, KEY_PRECISION},
     {"modes", NULL, NULL, NULL, KEY_MODE},
     {"scenarios", NULL, NULL, NULL, KEY_SCENARIO},

@@ -6,6 +6,7 @@
 
 #include "base/text/options.h"
 #include "engine/run/provider.h"
+#include "harness/suite/device_words.h"
 #include "harness/suite/suite.h"
 
 #define X(name) #name,
@@ -13,8 +14,6 @@ static const char *const profilers[] = {
 #include "profiler_list.inc"
     NULL};
 #undef X
-static const char *const devices[] = {"cpu",    "cuda",   "cuda:0", "cuda:1", "cuda:2", "cuda:3",
-                                      "cuda:4", "cuda:5", "cuda:6", "cuda:7", "null",   NULL};
 static const char *const tunings[] = {"full", "quick", NULL};
 static const char *const precisions[] = {"f32", "tf32", "bf16", "f16", "i8", "f8", NULL};
 static const char *const modes[] = {"inference", "training", NULL};
@@ -93,9 +92,11 @@ static const struct suite_key keys[KEY_COUNT] = {
     [KEY_DEVICE] = {.table = TABLE_SETTINGS,
                     .name = "device",
                     .sweeps = true,
-                    .choices = devices,
+                    .check = device_word_check,
                     .usual = "cpu",
-                    .help = "where it runs"},
+                    .help = "where it runs: \"cpu\", \"cuda\" or the device of another plug-in, "
+                            "\"cuda:1\" for the second of several; \"null\" computes nothing and "
+                            "makes times up"},
     [KEY_PRECISION] = {.table = TABLE_SETTINGS,
                        .name = "precision",
                        .sweeps = true,

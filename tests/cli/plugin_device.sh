@@ -22,6 +22,21 @@ prints 'toy_relu$'
 check "its kernels are proven by the tests of operators" \
     "$build/tests/ops/run" --device toy --providers toy --filter Relu
 
+# Only names of this tree were taken.
+run ridge run active $quick --device toy --no-db
+check "it is measured" test $code -eq 0 -o $code -eq 4
+prints "^active +1 "
+printf '[[workload]]\nname = "active"\nbatch = 1\ndevice = ["cpu", "toy", "toy:1", "toy:2"]\n' >"$tap_dir/s.toml"
+run ridge plan "$tap_dir/s.toml" --json
+exits 0
+holds '[.points[].device] == ["cpu", "toy", "toy:1", "toy:2"]'
+holds '[.points[] | .skip // "" | contains("there are 2 toy devices")] == [false, false, false, true]'
+refuses '"toi" is not known, did you mean "toy"' ridge run active --device toi
+refuses '"cpu:1" is not known, did you mean "cpu"' ridge run active --device cpu:1
+RIDGE_PLUGIN_PATH=$build/plugins refuses '"toy" is none of: cpu, null, cuda ' ridge run active --device toy
+run ridge help --words devices
+prints '^toy$'
+
 # Each of these was a segmentation fault.
 for hook in count bind wait event_elapsed; do
     RIDGE_TOY_LACKS=$hook run ridge verify active --device toy

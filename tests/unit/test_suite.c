@@ -140,8 +140,15 @@ static const char *const mistakes[][2] = {
     {"[defaults]\nprecision = \"fp32\"\n",
      "s.toml:2: defaults.precision: \"fp32\" is not known, did you mean \"f32\"?"},
     {"[defaults]\ndevice = \"abacus\"\n",
-     "s.toml:2: defaults.device: \"abacus\" is none of: cpu, cuda, cuda:0, cuda:1, cuda:2, cuda:3, "
-     "cuda:4, cuda:5, cuda:6, cuda:7, null"},
+     "s.toml:2: defaults.device: \"abacus\" is none of: cpu, null, cuda (the second of several: "
+     "cuda:1), nor does RIDGE_PLUGIN_PATH have a plug-in of this name"},
+    {"[defaults]\ndevice = \"cudaa\"\n",
+     "s.toml:2: defaults.device: \"cudaa\" is not known, did you mean \"cuda\"?"},
+    {"[defaults]\ndevice = \"cuda:x\"\n",
+     "s.toml:2: defaults.device: \"cuda:x\" is no device: give cpu, cuda, or one of several as "
+     "cuda:1"},
+    {"[defaults]\ndevice = \"cpu:1\"\n",
+     "s.toml:2: defaults.device: \"cpu:1\" is not known, did you mean \"cpu\"?"},
     {"[defaults]\nprofilers = [\"papi\", \"powercup\"]\n",
      "s.toml:2: defaults.profilers: \"powercup\" is not known, did you mean \"powercap\"?"},
     {"[defaults]\ncold = \"yes\"\n",
