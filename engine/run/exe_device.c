@@ -151,7 +151,7 @@ static bool may_capture(struct exe *exe)
     if (exe->options.no_capture)
         snprintf(t->why_not, sizeof(t->why_not), "it was switched off");
     else if (!t->device.kind->capture_begin)
-        snprintf(t->why_not, sizeof(t->why_not), "the device has no such thing");
+        snprintf(t->why_not, sizeof(t->why_not), "the device cannot record launches");
     else if (t->host_steps)
         snprintf(t->why_not, sizeof(t->why_not), "%d of %d steps run on the host", t->host_steps,
                  exe->step_count);

@@ -27,6 +27,23 @@ int accelerator_count(const char *kind, struct error *why)
     return -1;
 }
 
+/* Without those that the device does not say. */
+static void print_properties(const char *name, const struct device_properties *p)
+{
+    const double gib = 1 << 30;
+    printf("  %-14s %s", name, p->name[0] ? p->name : "no name");
+    if (p->units)
+        printf(", %d unit%s", p->units, p->units == 1 ? "" : "s");
+    if (p->units && p->clock_hz > 0)
+        printf(" at %.2f GHz", p->clock_hz * 1e-9);
+    if (p->memory_bytes)
+        printf(", %.1f of %.1f GiB free", (double)p->free_bytes / gib,
+               (double)p->memory_bytes / gib);
+    if (p->driver[0])
+        printf(", driver for %s", p->driver);
+    printf("\n");
+}
+
 static void print_one(const char *kind, int index)
 {
     char name[48];
@@ -37,10 +54,7 @@ static void print_one(const char *kind, int index)
         printf("  %-14s %s\n", name, err.message);
         return;
     }
-    const struct device_properties *p = &device.properties;
-    printf("  %-14s %s, %d units at %.2f GHz, %.1f of %.1f GiB free, driver for %s\n", name,
-           p->name, p->units, p->clock_hz * 1e-9, (double)p->free_bytes / (1 << 30),
-           (double)p->memory_bytes / (1 << 30), p->driver);
+    print_properties(name, &device.properties);
     device_close(&device);
 }
 

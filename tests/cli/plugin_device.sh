@@ -12,6 +12,8 @@ export RIDGE_PLUGIN_PATH
 
 run ridge doctor
 prints '^  toy +1\.0$'
+# What the device does not say: once "0.00 GHz" and "driver for " with nothing behind it.
+prints '^  toy:1 +Toy, 1 unit, 1\.0 of 1\.0 GiB free$'
 
 run ridge verify active --device toy
 exits 0
@@ -19,6 +21,7 @@ prints '^active +toy f32 .* ok$'
 run ridge explain active --device toy -b 1
 exits 0
 prints 'toy_relu$'
+prints 'Each run launches step by step: the device cannot record launches'
 check "its kernels are proven by the tests of operators" \
     "$build/tests/ops/run" --device toy --providers toy --filter Relu
 
