@@ -82,6 +82,7 @@ static const struct op_case cases[] = {
 REGISTER(op, gelu) = {
     .name = "Gelu",
     .inputs_min = 1,
+    .since = 20,
     .attrs = attrs,
     .layout = LAYOUT_RULE_ANY,
     .expression = expression,

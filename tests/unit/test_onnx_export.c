@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/system/file.h"
+#include "engine/graph/op.h"
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "tests/lib/noise.h"
@@ -295,4 +297,45 @@ TEST(what_has_no_form_is_refused)
     FAILS(STATUS_FAILED, "/nonexistent/m.onnx", onnx_export, g, "/nonexistent/m.onnx", NULL);
     graph_free(g);
     folder_close(&folder);
+}
+
+static char *standard_operators(void)
+{
+    const char *const paths[] = {"/usr/include/onnx/defs/operator_sets.h",
+                                 "/usr/local/include/onnx/defs/operator_sets.h"};
+    for (int k = 0; k < ARRAY_COUNT(paths); k++) {
+        struct file file;
+        struct error err;
+        if (file_map(paths[k], &file, &err) != STATUS_OK)
+            continue;
+        char *text = strndup(file.data, file.size);
+        file_unmap(&file);
+        return text;
+    }
+    return NULL;
+}
+
+/* One that ONNX has not and that has no domain was exported as an operator of ONNX, in a file that
+ * no other program reads. */
+TEST(what_onnx_lacks_is_not_said_to_be_of_onnx)
+{
+    char *text = standard_operators();
+    if (!text) {
+        print_message("operator_sets.h of ONNX is not installed\n");
+        skip();
+    }
+    int wrong = 0;
+    for (int k = 0; k < op_count(); k++) {
+        const struct op *op = op_at(k);
+        char entry[128];
+        snprintf(entry, sizeof(entry), ", %s)", op->name);
+        bool known = op->domain || op->since > 17 || strstr(text, entry);
+        if (!known)
+            print_error("%s is no operator of ONNX up to opset 17: set .domain = \"ridge\", or "
+                        ".since to the opset that brought it\n",
+                        op->name);
+        wrong += !known;
+    }
+    free(text);
+    assert_int_equal(wrong, 0);
 }
