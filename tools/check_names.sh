@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Names and forbidden words: an operator's file is its ONNX name in snake case; every source says
-# its licence; no unsafe function, no note to self, no path of somebody's machine.
+# Names and forbidden words: an operator's file is its ONNX name in snake case; every pass has its row;
+# every source says its licence; no unsafe function, no note to self, no path of somebody's machine.
 set -u
 bad=0
 complain() {
@@ -15,6 +15,13 @@ for file in engine/ops/*.c; do
         s/\([a-z0-9]\)\([A-Z]\)/\1_\2/g; s/\([A-Z]\)\([A-Z][a-z]\)/\1_\2/g' |
         tr '[:upper:]' '[:lower:]' | grep -qx "$base" ||
         complain "$file: names no operator that is \"$base\" in snake case"
+done
+
+for file in engine/compile/passes/*.c; do
+    pass=pass_$(basename "$file" .c)
+    grep -q "^enum status $pass(" "$file" || continue
+    grep -q "\<$pass\>" engine/compile/passes.c ||
+        complain "$file: engine/compile/passes.c has no row for $pass, so it never runs"
 done
 
 sources=$(find base engine results workloads profilers collective plots harness tests tools .ci Makefile setup.sh -type f \

@@ -348,7 +348,8 @@ static bool is_as_before(const char *spec, const char *now, const char *build)
     golden_path("tests/golden", spec, path, sizeof(path));
     char *before = read_text(path, &err);
     if (!before) {
-        printf("not ok - %s: %s\n", spec, err.message);
+        printf("not ok - %s: %s (of a new workload `make replay-update` writes it)\n", spec,
+               err.message);
         return false;
     }
     if (!has_steps && strstr(before, steps_begin))

@@ -54,7 +54,10 @@ enum status gradient_of_function(const struct gradient_call *c, struct error *er
     node_parameters(gradient_node(c), p);
     if (slope.at == SLOPE_ZERO)
         return STATUS_OK;
-    if (slope.at == SLOPE_UNKNOWN || (slope.at == SLOPE_AT_RISING_RESULT && !(p[0] > 0)))
+    if (slope.at == SLOPE_UNKNOWN)
+        return UNSUPPORTED(err, "%s has no gradient: engine/graph/function.c names no slope of %s",
+                           op->name, function_info(op->function)->name);
+    if (slope.at == SLOPE_AT_RISING_RESULT && !(p[0] > 0))
         return UNSUPPORTED(err, "%s has no gradient with the parameters %g and %g", op->name, p[0],
                            p[1]);
     int at = slope.at == SLOPE_AT_INPUT ? gradient_in(c, 0) : gradient_out(c, 0);
