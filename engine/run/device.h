@@ -9,7 +9,8 @@
  *
  * Rules for all kinds:
  *   - what takes a stream is put into its queue and returns at once; wait() ends when all of it is
- *     done. Memory of the host that takes part in a copy stands until then.
+ *     done. Memory of the host that takes part in a copy stands until then. A stream NULL is a
+ *     queue that every device has without stream_new: device_upload uses it.
  *   - bind() makes the device the calling thread's: before the first other call in a thread, and
  *     after another device was used there.
  *   - nothing is allocated by copy, fill, event_record, replay and the launch of a kernel, so they
@@ -18,6 +19,7 @@
  *   - an error of work that was put into a queue comes out of wait() or of a later call.
  *   - all functions up to event_elapsed are needed; of those after it the comments say what it
  *     means that they are NULL. A device that can capture has all four functions for it.
+ *   - tests/device/run proves these rules: docs/plugins.md.
  *   - STATUS_LOST says that all later calls for the device will fail in this process, as after a
  *     kernel that wrote where it must not. Giving back stays allowed.
  */
@@ -90,7 +92,8 @@ struct device_kind {
     enum status (*bind)(const struct device *device, struct error *err);
 
     enum status (*alloc)(const struct device *device, size_t bytes, void **memory,
-                         struct error *err); /* aligned to 256 bytes; 0 bytes give some address */
+                         struct error *err); /* aligned to 256 bytes, on the host to 64; 0 bytes
+                                                give some address */
     void (*free)(const struct device *device, void *memory);
     /* Of the host, for copies that run beside other work. */
     enum status (*alloc_host)(const struct device *device, size_t bytes, void **memory,

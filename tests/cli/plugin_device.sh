@@ -22,6 +22,21 @@ run ridge explain active --device toy -b 1
 exits 0
 prints 'toy_relu$'
 prints 'Each run launches step by step: the device cannot record launches'
+check "its table is proven" "$build/tests/device/run" --device toy:1
+# What the proof is for: tables that do nearly what they should.
+mkdir "$tap_dir/wrong"
+while IFS='|' read -r change finds; do
+    sed "$change" tests/plugin_device/toy.c >"$tap_dir/wrong/toy.c"
+    make -s -f "$PWD/tests/plugin_device/Makefile" -C "$tap_dir/wrong" INCLUDE="$PWD"
+    RIDGE_PLUGIN_PATH=$tap_dir/wrong run "$build/tests/device/run" --device toy
+    exits 1
+    prints "^not ok - $finds"
+done <<'END'
+s/memset(memory, byte, bytes)/memset(memory, byte, bytes + 1)/|fill keeps to its bytes
+s/memcpy(to, from, bytes)/memcpy(to, from, bytes \/ 4 * 4)/|copies bring all bytes
+s/ALIGN_DEVICE, bytes/16, bytes/|memory is aligned
+s/b->tv_sec - a->tv_sec/a->tv_sec - b->tv_sec - 1/|events tell time
+END
 check "its kernels are proven by the tests of operators" \
     "$build/tests/ops/run" --device toy --providers toy --filter Relu
 
