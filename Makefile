@@ -612,6 +612,7 @@ help:
 	@echo "make check      style, floors, headers, globals, sizes, names, static analysis"
 	@echo "make fmt        clang-format over all files"
 	@echo "make features   which optional libraries were found; setup: installs all packages"
+	@echo "make test-programs  builds the tests and runs none; clean: removes what was built"
 	@echo "Knobs: CONFIG=release|debug|asan|tsan  CC=gcc|clang  WERROR=1  JOBS=n"
 	@echo "       $(foreach f,$(FEATURES),WITH_$f=auto|0|1)"
-	@echo "       CUDA_ARCHS='80 90 100'  NVCC=/path/to/nvcc"
+	@echo "       CUDA_ARCHS='80 90 100'  NVCC=/path/to/nvcc  CUDA_HOME=folder  CUPTI_HOME=folder"

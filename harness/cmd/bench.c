@@ -227,7 +227,9 @@ static enum status read_simulation(const struct bench_options *o, struct bench *
                                    struct error *err)
 {
     if (!o->simulated != !o->platform)
-        return FAIL(err, STATUS_FAILED, "--simulate RANKS and --platform FILE go together");
+        return FAIL(err, STATUS_FAILED,
+                    "--simulate RANKS and --platform FILE go together; docs/method.md says what "
+                    "the file holds");
     if (!o->simulated)
         return STATUS_OK;
     if (bench->launched || o->backends || o->ranks)

@@ -328,7 +328,9 @@ static enum status check_simulated(const struct scale_options_given *o, struct e
 {
     bool simulated = o->simulate;
     if (simulated != (o->platform != NULL))
-        return FAIL(err, STATUS_FAILED, "--simulate and --platform go together");
+        return FAIL(err, STATUS_FAILED,
+                    "--simulate RANKS and --platform FILE go together; docs/method.md says what "
+                    "the file holds");
     if (!simulated && o->step_s != 0)
         return FAIL(err, STATUS_FAILED, "--step-time belongs to --simulate");
     if (!simulated)

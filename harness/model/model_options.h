@@ -46,7 +46,8 @@ struct model_options {
     MODEL_OPTION(type, FLAG, no_fuse, 0, "no-fuse", NULL, "compile the graph as it is"),           \
     MODEL_OPTION(type, FLAG, no_memory_check, 0, "no-memory-check", NULL,                          \
                  "compile even if less memory seems to be free than needed"),                      \
-    MODEL_OPTION(type, TEXT, cache, 0, "cache", "FILE", "tuner's cache")
+    MODEL_OPTION(type, TEXT, cache, 0, "cache", "FILE",                                            \
+                 "tuner's cache (default: RIDGE_CACHE, or ~/.cache/ridge/tuner.txt)")
 
 #define MODEL_OPTIONS(type)                                                                        \
     MODEL_OPTION(type, COUNT, batch, 'b', "batch", "N", "images, sequences or rows"),              \
