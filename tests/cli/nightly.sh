@@ -116,4 +116,10 @@ for file in github gitlab; do
 done
 block 1 sh >"$tap_dir/cron"
 check "the lines for cron are a shell's" sh -n "$tap_dir/cron"
+# After a pull that failed, the mail held the log of the night before and nothing else.
+job=$(sed -n "s/.*\* cd [^ ]* && \(.*\)') | crontab.*/\1/p" "$tap_dir/cron")
+mkdir "$tap_dir/checkout"
+echo "the night before" >"$tap_dir/checkout/nightly.log"
+run sh -c "cd '$tap_dir/checkout' && git() { echo 'no network'; return 1; } && $job"
+is "what cron mails when git fails" "no network" "$(cat "$output")"
 finish
