@@ -67,6 +67,21 @@ void device_canonical(const char *name, char text[DEVICE_NAME_SIZE])
         snprintf(text, DEVICE_NAME_SIZE, "%s:%d", kind, index);
 }
 
+/* --providers may have left its plug-in out, which usually has its name. */
+static const struct device_kind *find_kind(const char *name)
+{
+    if (!kind_of(name))
+        plugins_load(name);
+    if (!kind_of(name))
+        plugins_load(NULL);
+    return kind_of(name);
+}
+
+bool device_has_kind(const char *kind)
+{
+    return find_kind(kind) != NULL;
+}
+
 /* A kind may be missing because its plug-in was not built or refused to load: that is the cause. */
 static enum status fail_no_kind(const char *kind, struct error *err)
 {
@@ -83,9 +98,7 @@ static enum status find(const char *name, struct device *device, struct error *e
     char kind[32];
     struct error why = {.message = "it gave no reason"};
     TRY(device_parse(name, kind, &device->index, err));
-    if (!kind_of(kind))
-        plugins_load(kind); /* --providers may have left it out */
-    device->kind = kind_of(kind);
+    device->kind = find_kind(kind);
     if (!device->kind)
         return fail_no_kind(kind, err);
     int count = device->kind->count(&why);

@@ -177,6 +177,9 @@ extern const struct device_kind device_kind_cpu;
 int device_kind_count(void);
 const struct device_kind *device_kind_at(int index);
 
+/* Whether a kind of this name is built in or brought by a plug-in: the one that bears its name is
+ * opened, and where that is not enough, all. */
+bool device_has_kind(const char *kind);
 /* name: "cpu", "cuda", "cuda:1"; NULL: "cpu". UNSUPPORTED with the cause and what to do when there
  * is no such device; FAILED when the name is none. The plug-in that may bring it is opened. */
 enum status device_check(const char *name, struct error *err);

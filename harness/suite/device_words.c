@@ -47,9 +47,17 @@ static enum status fail_unknown(const char *text, const char *const *words, int 
     for (int k = 0; k < count && used < sizeof(list); k++)
         used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", k ? ", " : "", words[k]);
     return FAIL(err, STATUS_FAILED,
-                "\"%.60s\" is none of: %s (the second of several: cuda:1), nor does "
-                "RIDGE_PLUGIN_PATH have a plug-in of this name",
+                "\"%.60s\" is none of: %s (the second of several: cuda:1), nor does a "
+                "plug-in bring it",
                 text, list);
+}
+
+/* Of what may have a number: a plug-in of that name, or the device of one with another name. */
+static bool is_kind(const char *kind, const char *const *words, int count)
+{
+    if (is_among(kind, words, UNNUMBERED))
+        return false;
+    return is_among(kind, words, count) || device_has_kind(kind);
 }
 
 enum status device_word_check(const char *text, struct error *err)
@@ -59,14 +67,12 @@ enum status device_word_check(const char *text, struct error *err)
     struct arena arena = {0};
     const char *const *words;
     int count = device_words(&arena, &words);
-    enum status status = STATUS_OK;
-    if (count < 0)
-        status = FAIL_NO_MEMORY(err);
-    else if (!is_among(text, words, count))
+    enum status status = count < 0 ? FAIL_NO_MEMORY(err) : STATUS_OK;
+    if (status == STATUS_OK && !is_among(text, words, count)) {
         status = device_parse(text, kind, &index, err);
-    if (status == STATUS_OK && !is_among(text, words, count) &&
-        !is_among(kind, words + UNNUMBERED, count - UNNUMBERED))
-        status = fail_unknown(text, words, count, err);
+        if (status == STATUS_OK && !is_kind(kind, words, count))
+            status = fail_unknown(text, words, count, err);
+    }
     arena_release(&arena);
     return status;
 }

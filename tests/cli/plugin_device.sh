@@ -52,6 +52,12 @@ holds '[.points[] | .skip // "" | contains("there are 2 toy devices")] == [false
 refuses '"toi" is not known, did you mean "toy"' ridge run active --device toi
 refuses '"cpu:1" is not known, did you mean "cpu"' ridge run active --device cpu:1
 RIDGE_PLUGIN_PATH=$build/plugins refuses '"toy" is none of: cpu, null, cuda ' ridge run active --device toy
+# One that is not called like its plug-in was known to doctor and verify alone.
+RIDGE_TOY_NAME=npu run ridge plan active --device npu:1 --json
+holds '.points[0] | .device == "npu:1" and .skip == null'
+RIDGE_TOY_NAME=npu run ridge verify active --device npu --providers native
+exits 0
+prints '^active +npu f32 .* ok$'
 run ridge help --words devices
 prints '^toy$'
 

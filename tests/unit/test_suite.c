@@ -141,7 +141,7 @@ static const char *const mistakes[][2] = {
      "s.toml:2: defaults.precision: \"fp32\" is not known, did you mean \"f32\"?"},
     {"[defaults]\ndevice = \"abacus\"\n",
      "s.toml:2: defaults.device: \"abacus\" is none of: cpu, null, cuda (the second of several: "
-     "cuda:1), nor does RIDGE_PLUGIN_PATH have a plug-in of this name"},
+     "cuda:1), nor does a plug-in bring it"},
     {"[defaults]\ndevice = \"cudaa\"\n",
      "s.toml:2: defaults.device: \"cudaa\" is not known, did you mean \"cuda\"?"},
     {"[defaults]\ndevice = \"cuda:x\"\n",
