@@ -23,6 +23,10 @@ exits 0
 prints 'toy_relu$'
 prints 'Each run launches step by step: the device cannot record launches'
 check "its table is proven" "$build/tests/device/run" --device toy:1
+host=$build/tests/gpu/host/plugins
+if [ -f "$host/cuda.so" ]; then
+    check "so is that of cuda" env RIDGE_PLUGIN_PATH="$host" "$build/tests/device/run" --device cuda:1
+fi
 # What the proof is for: tables that do nearly what they should.
 mkdir "$tap_dir/wrong"
 while IFS='|' read -r change finds; do
