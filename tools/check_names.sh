@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Names and forbidden words: an operator's file is its ONNX name in snake case; every pass has its row;
-# every source says its licence; no unsafe function, no note to self, no path of somebody's machine.
+# Names and forbidden words: an operator's file is its ONNX name in snake case; every pass has its row, and
+# every format of data its fuzz target and its row in docs/data.md; every source says its licence; no unsafe
+# function, no note to self, no path of somebody's machine.
 set -u
 bad=0
 complain() {
@@ -22,6 +23,12 @@ for file in engine/compile/passes/*.c; do
     grep -q "^enum status $pass(" "$file" || continue
     grep -q "\<$pass\>" engine/compile/passes.c ||
         complain "$file: engine/compile/passes.c has no row for $pass, so it never runs"
+done
+
+for file in workloads/data/formats/*.c; do
+    format=$(basename "$file" .c)
+    [ -f "tests/fuzz/fuzz_$format.c" ] || complain "$file: no fuzz target tests/fuzz/fuzz_$format.c"
+    grep -q "^| \`$format\` |" docs/data.md || complain "$file: docs/data.md has no row for it"
 done
 
 sources=$(find base engine results workloads profilers collective plots harness tests tools .ci Makefile setup.sh -type f \
