@@ -58,16 +58,17 @@ static enum status reference(const struct ref_call *call, struct error *err)
 }
 
 /* The window of the convolution from y to x. What y has beyond the last element that x reaches (an
- * output_shape may ask for any size) holds the bias alone; less than a stride of it fits a window
- * all the same. */
+ * output_padding or an output_shape may ask for any size) holds the bias alone; less than a stride
+ * of it fits a window all the same. Padding at the end that output_padding took back is none. */
 static struct window turned(const struct window *w)
 {
     struct window turned = *w;
     for (int k = 0; k < w->rank; k++) {
         int64_t reach = (w->kernel[k] - 1) * w->dilation[k] + 1;
-        int64_t pads = w->pad_begin[k] + w->pad_end[k];
-        int64_t limit = w->stride[k] * w->in[k] - 1 + reach - pads;
+        int64_t limit = w->stride[k] * w->in[k] - 1 + reach - w->pad_begin[k];
+        int64_t room = w->out[k] < limit ? limit - w->out[k] : 0;
         turned.in[k] = w->out[k] < limit ? w->out[k] : limit;
+        turned.pad_end[k] = w->pad_end[k] < room ? w->pad_end[k] : room;
         turned.out[k] = w->in[k];
     }
     return turned;
@@ -114,6 +115,12 @@ static const struct op_case cases[] = {
     {.name = "output_padding",
      .inputs = "f32[1,3,5,4] f32[3,4,3,3]!",
      .attrs = "strides=[3,2] output_padding=[1,1]"},
+    {.name = "output_padding_takes_back_padding",
+     .inputs = "f32[1,3,2,3] f32[3,4,2,3]!",
+     .attrs = "dilations=[1,2] pads=[0,0,1,1] output_padding=[0,1]"},
+    {.name = "output_padding_beyond_all",
+     .inputs = "f32[1,3,2,3] f32[3,4,1,2]! f32[4]!",
+     .attrs = "dilations=[3,4] pads=[0,1,1,0] output_padding=[2,3]"},
     {.name = "output_shape",
      .inputs = "f32[1,3,4,5] f32[3,4,3,3]!",
      .attrs = "strides=[2,2] output_shape=[8,10]"},
