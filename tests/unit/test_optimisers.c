@@ -199,13 +199,8 @@ TEST(every_optimiser_is_compared)
 
 /* ---- f32 ---- */
 
-static void executable_steps(const struct subject *subject, const struct file *golden, int threads)
+static void make_inputs(struct exe *exe)
 {
-    struct exe *exe;
-    struct exe_options options = {.threads = threads, .no_tune = true};
-    struct graph *g = network(&subject->recipe);
-    double losses[MOST];
-    MUST(exe_new, g, &options, &exe);
     const struct graph *compiled = exe_graph(exe);
     for (int k = 0; k < compiled->input_count; k++) {
         const struct value *value = &compiled->values[compiled->inputs[k]];
@@ -214,7 +209,17 @@ static void executable_steps(const struct subject *subject, const struct file *g
         for (int64_t e = 0; data && e < shape_count(&value->shape); e++)
             data[e] = (float)made(source, e);
     }
-    float *rate = exe_input(exe, input_named(compiled, TRAIN_RATE));
+}
+
+static void executable_steps(const struct subject *subject, const struct file *golden, int threads)
+{
+    struct exe *exe;
+    struct exe_options options = {.threads = threads, .no_tune = true};
+    struct graph *g = network(&subject->recipe);
+    double losses[MOST];
+    MUST(exe_new, g, &options, &exe);
+    make_inputs(exe);
+    float *rate = exe_input(exe, input_named(exe_graph(exe), TRAIN_RATE));
     read_numbers(golden, subject, "loss", losses, STEPS);
     for (int step = 0; step < STEPS; step++) {
         *rate = (float)schedule_rate(&subject->recipe.schedule, step);
@@ -234,4 +239,30 @@ TEST(ten_steps_in_f32_follow_them)
         for (int threads = 1; threads <= 2; threads++)
             executable_steps(&subjects[k], &golden, threads);
     file_unmap(&golden);
+}
+
+static void check_unmoved(struct exe *exe, const struct subject *subject, int source)
+{
+    const char *name = sources[source].name;
+    const float *weight = exe_input(exe, input_named(exe_graph(exe), name));
+    for (int64_t e = 0; e < 3; e++)
+        if (weight[e] != (float)made(source, e))
+            fail_msg("%s: %s[%d] becomes %g", subject->name, name, (int)e, (double)weight[e]);
+}
+
+/* A warm-up begins with it. */
+TEST(nothing_moves_at_a_rate_of_0)
+{
+    for (int k = 0; k < ARRAY_COUNT(subjects); k++) {
+        struct exe *exe;
+        struct exe_options options = {.threads = 1, .no_tune = true};
+        struct graph *g = network(&subjects[k].recipe);
+        MUST(exe_new, g, &options, &exe);
+        make_inputs(exe);
+        *(float *)exe_input(exe, input_named(exe_graph(exe), TRAIN_RATE)) = 0;
+        exe_run(exe);
+        for (int s = source_of("w1"); s < ARRAY_COUNT(sources); s++)
+            check_unmoved(exe, &subjects[k], s);
+        exe_graph_free(exe, g);
+    }
 }

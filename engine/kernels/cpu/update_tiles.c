@@ -232,6 +232,8 @@ SIMD_INLINE vf adagrad(const struct numbers *c, vf gradient, vf *weight, vf *slo
 SIMD_INLINE vf ftrl(const struct numbers *c, vf gradient, vf *weight, vf *slot)
 {
     vf l1 = vf_set1(c->p[FTRL_L1]), per_rate = vf_set1(c->per_rate), before = vf_sqrt(slot[0]);
+    if (c->rate == 0) /* all stays as it is */
+        return gradient;
     slot[0] = vf_fma(gradient, gradient, slot[0]);
     vf after = vf_sqrt(slot[0]), grown = vf_mul(vf_sub(after, before), per_rate);
     vf z = vf_add(slot[1], vf_fnma(grown, *weight, gradient));
