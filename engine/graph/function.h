@@ -145,7 +145,7 @@ enum slope_at {
     SLOPE_ZERO,            /* wherever there is one */
     SLOPE_AT_INPUT,        /* y is what the function was applied to */
     SLOPE_AT_RESULT,       /* y is what came of it */
-    SLOPE_AT_RISING_RESULT /* the same; holds for p > 0 alone */
+    SLOPE_AT_RISING_RESULT /* the same; holds where the result has the sign of the input */
 };
 
 /* The gradient by a function's input: `function`, with the function's own parameters, of the

@@ -46,6 +46,12 @@ enum status gradient_of_alias(const struct gradient_call *c, struct error *err)
     return STATUS_OK;
 }
 
+static bool keeps_signs(enum function function, const double p[2])
+{
+    return function_value(function, p[0], p[1], -1, 0) < 0 &&
+           function_value(function, p[0], p[1], 1, 0) > 0;
+}
+
 enum status gradient_of_function(const struct gradient_call *c, struct error *err)
 {
     const struct op *op = gradient_node(c)->op;
@@ -57,7 +63,7 @@ enum status gradient_of_function(const struct gradient_call *c, struct error *er
     if (slope.at == SLOPE_UNKNOWN)
         return UNSUPPORTED(err, "%s has no gradient: engine/graph/function.c names no slope of %s",
                            op->name, function_info(op->function)->name);
-    if (slope.at == SLOPE_AT_RISING_RESULT && !(p[0] > 0))
+    if (slope.at == SLOPE_AT_RISING_RESULT && !keeps_signs(op->function, p))
         return UNSUPPORTED(err, "%s has no gradient with the parameters %g and %g", op->name, p[0],
                            p[1]);
     int at = slope.at == SLOPE_AT_INPUT ? gradient_in(c, 0) : gradient_out(c, 0);
