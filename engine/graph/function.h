@@ -80,7 +80,8 @@
     UNARY(AFFINE, "affine", 2, 0, p * x + q, vf_fma(vf_set1(p), x, vf_set1(q)))                    \
     UNARY(SCALED_TANH, "scaled_tanh", 7, 1, p * tanh(q * x),                                       \
           vf_mul(vf_set1(p), vf_tanh(vf_mul(vf_set1(q), x))))                                      \
-    BINARY(ABS_SLOPE, "abs_slope", 1, 0, x * ((y > 0) - (y < 0)), vf_mul(x, vf_sign(y)))           \
+    BINARY(ABS_SLOPE, "abs_slope", 1, 0, x * (isnan(y) ? y : (y > 0) - (y < 0)),                   \
+           vf_mul(x, vf_sign(y)))                                                                  \
     BINARY(CELU_SLOPE, "celu_slope", 3, 1, y < 0 ? x * (1 + y / p) : x,                            \
            vf_select(vf_lt(y, vf_zero()), vf_fma(x, vf_div(y, vf_set1(p)), x), x))                 \
     BINARY(CLIP_SLOPE, "clip_slope", 2, 0, y > p && y < q ? x : 0,                                 \

@@ -104,7 +104,8 @@ SIMD_INLINE vf vf_hard_swish_slope(vf x, vf y)
 {
     vf inside = vf_mul(x, vf_fma(y, vf_set1(1.0f / 3.0f), vf_set1(0.5f)));
     vf below = vf_select(vf_lt(vf_set1(-3.0f), y), inside, vf_zero());
-    return vf_select(vf_lt(y, vf_set1(3.0f)), below, x);
+    vf slope = vf_select(vf_lt(y, vf_set1(3.0f)), below, x);
+    return vf_select(vf_is_nan(y), y, slope);
 }
 
 SIMD_INLINE vf vf_silu_slope(vf x)

@@ -61,10 +61,13 @@ static enum status expression(const struct node *node, const float *const *scala
     return STATUS_OK;
 }
 
-#define SLOPE(function, at, parameters)                                                            \
+#define SLOPE(function_, at, parameters)                                                           \
+    {.name = function_,                                                                            \
+     .inputs = "f32[2,5,3,7] f32[2,5,3,7]" at,                                                     \
+     .attrs = "function=\"" function_ "\"" parameters},                                            \
     {                                                                                              \
-        .name = function, .inputs = "f32[2,5,3,7] f32[2,5,3,7]" at,                                \
-        .attrs = "function=\"" function "\"" parameters                                            \
+        .name = function_ "_special", .inputs = "f32[9]=1 f32[9]=nan,inf,-inf,0,-0,88,-88,3,-3",   \
+        .attrs = "function=\"" function_ "\"" parameters                                           \
     }
 
 static const struct op_case cases[] = {
