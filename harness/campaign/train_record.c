@@ -43,15 +43,38 @@ static void add_padding(struct rows *rows, const struct train_facts *f)
     rows->metrics[rows->count - 1].source = "data";
 }
 
+static int64_t parts_of(const struct train_job *job)
+{
+    return job->micro_batches > 1 ? job->micro_batches : 1;
+}
+
+/* Of a step, which is an execution for each part of the batch: the weights move in the last one. */
+static double flops_of_step(const struct graph *g, double flops, int64_t parts)
+{
+    double update = 0;
+    for (int n = 0; n < g->node_count; n++) {
+        struct node_cost cost;
+        const struct update_rule *rule = g->nodes[n].op->update;
+        if (g->nodes[n].dead || !rule || !rule->name)
+            continue;
+        node_cost(g, n, &cost);
+        update += cost.flops;
+    }
+    return (double)parts * flops - (double)(parts - 1) * update;
+}
+
 /* Of images that grow each size has its own: no count belongs to the mean step. */
 static void add_work(struct rows *rows, const struct train_facts *f)
 {
     struct graph_cost cost;
+    const struct graph *g = trainer_graph(f->trainer);
+    int64_t parts = parts_of(f->job);
     bool grows = f->job->size_count > 1;
-    graph_cost(trainer_graph(f->trainer), &cost);
-    add(rows, "flops", "1", BETTER_NONE, grows ? (double)NAN : cost.flops, "");
-    add(rows, "bytes_compulsory", "B", BETTER_NONE, grows ? (double)NAN : cost.bytes_compulsory,
-        "");
+    graph_cost(g, &cost);
+    double flops = flops_of_step(g, cost.flops, parts);
+    double bytes = (double)parts * cost.bytes_compulsory;
+    add(rows, "flops", "1", BETTER_NONE, grows ? (double)NAN : flops, "");
+    add(rows, "bytes_compulsory", "B", BETTER_NONE, grows ? (double)NAN : bytes, "");
     for (int k = rows->count - 2; k < rows->count; k++) {
         rows->metrics[k].source = "model";
         rows->metrics[k].reason = grows ? "images grew" : "";

@@ -244,4 +244,11 @@ run timeout 60 "$RIDGE" train ncf --tiny --rate 1e30 -n 1 -t 1 --no-tune --db "$
 exits 3
 complains 'after step 1 the loss of held-out samples is not a number'
 is "kept as" failed "$(sql 'SELECT status FROM result')"
+
+# A step in parts is kept with the work of all of them.
+db=$tap_dir/steps.db
+for more in "" "--micro-batches 4"; do
+    runs ridge train ncf --tiny -n 2 -t 1 --no-tune $more --db "$db"
+done
+is "FLOPs of a step are alike" 1 "$(sql "SELECT max(value) < 1.1 * min(value) FROM metric WHERE name = 'flops'")"
 finish
