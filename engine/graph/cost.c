@@ -128,7 +128,7 @@ void node_cost(const struct graph *g, int n, struct node_cost *cost)
     for (int k = 0; k < node->input_count; k++) {
         int v = node->inputs[k];
         bool buffer = k < 32 && (node->op->buffers >> k & 1);
-        if (v != NONE && g->values[v].kind == VALUE_PARAM && !buffer && !value_is_buffer(g, v))
+        if (v != NONE && g->values[v].weight && !buffer && !value_is_buffer(g, v))
             cost->params += (double)shape_count(&g->values[v].shape);
         if (!reads_no_data(node->op))
             cost->bytes_read += input_bytes(g, node, k);
@@ -274,6 +274,12 @@ static double compulsory_of(const struct tally *t, int v)
     return is_made_by_reader(t, v) ? 0 : bytes;
 }
 
+/* Weights and statistics count where they are states, too: a graph that learns has them as such. */
+static bool is_of_model(const struct graph *g, int v)
+{
+    return g->values[v].weight || (g->values[v].kind == VALUE_STATE && value_is_buffer(g, v));
+}
+
 static void tally_values(struct tally *t, struct graph_cost *cost)
 {
     const struct graph *g = t->g;
@@ -303,7 +309,7 @@ static void tally_values(struct tally *t, struct graph_cost *cost)
         /* Weights that no node ever read belong to the model too (BERT's pooler under a span head);
          * those that only replaced nodes read do not. */
         bool counts = t->whole[v] || t->picked[v] > 0 || t->shown[v] || !t->named[v];
-        if (g->values[v].kind != VALUE_PARAM || !counts)
+        if (!is_of_model(g, v) || !counts)
             continue;
         bool buffer = t->buffer[v] || value_is_buffer(g, v);
         *(buffer ? &cost->buffers : &cost->params) += (double)shape_count(&g->values[v].shape);

@@ -256,7 +256,8 @@ int graph_param(struct graph *g, const char *name, enum dtype dtype, struct shap
                           .shape = shape,
                           .fill = fill,
                           .producer = NONE,
-                          .count = NONE};
+                          .count = NONE,
+                          .weight = true};
     return add_source(g, name, &value);
 }
 

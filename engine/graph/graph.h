@@ -63,6 +63,7 @@ struct value {
     const void *data; /* row-major contents of a const or loaded param; NULL: made by fill */
     struct fill fill;
     bool data_owned; /* data was malloc'd for this graph: freed with it, or once packed */
+    bool weight;     /* made as a param, whatever its kind is now */
     int count; /* value (i64 scalar) that tells how many rows along count_axis are real; NONE */
     int count_axis; /* outputs of data-dependent size are padded to their maximum */
 };

@@ -174,6 +174,24 @@ TEST(running_statistics_are_no_parameters_of_a_node)
     assert_true(node.params == 16 && cost.params == 16 && cost.buffers == 16);
 }
 
+/* A graph that learns has its weights and running statistics as states. Moments belong to the
+ * optimiser. */
+TEST(a_graph_that_learns_has_its_parameters)
+{
+    struct graph *g = graph_new("learns");
+    int x = image(g, 1), weight = param(g, "c.weight", shape_of(8, 8, 1, 1));
+    int mean = graph_state(g, "c.running_mean", DTYPE_F32, shape_of(8, 1, 1), (struct fill){0});
+    int moment =
+        graph_state(g, "c.weight.adam0", DTYPE_F32, shape_of(8, 8, 1, 1), (struct fill){0});
+    int y = graph_node(g, "Conv", NULL, INPUTS(x, weight), NO_ATTRS);
+    graph_output(g, graph_node(g, "Add", NULL, INPUTS(y, mean), NO_ATTRS));
+    graph_output(g, graph_node(g, "Add", NULL, INPUTS(moment, weight), NO_ATTRS));
+    graph_make_state(g, weight);
+    struct graph_cost cost = cost_of(g);
+    assert_true(cost.params == 64);
+    assert_true(cost.buffers == 8);
+}
+
 /* A fused activation costs the same as the operator. */
 TEST(posts_cost_what_operators_cost)
 {
