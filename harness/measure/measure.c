@@ -61,6 +61,8 @@ static void sampler_look(struct sampler *s, struct sample_record *sample)
     int64_t heat = growth(&s->last.heat_ns, now.heat_ns);
     if (sample->phase != SAMPLE_TIME)
         return;
+    if (sample->steal_ns != RECORD_NONE)
+        s->stolen_ns = known(s->stolen_ns) + sample->steal_ns;
     s->heat_ns += heat != RECORD_NONE ? heat : 0;
     s->slow |= now.slow;
     s->slow_looks += now.slow == NVML_SLOW_HARDWARE;
@@ -224,6 +226,7 @@ enum status measure_run(const struct subject *subject, const struct measure_opti
         .options = options,
         .out = out,
         .last = surroundings_unknown(),
+        .stolen_ns = RECORD_NONE,
         .disturbance = disturbance_unknown("nothing was timed"),
     };
     enum status status = take(&s, err);

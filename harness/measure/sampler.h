@@ -24,7 +24,8 @@ struct sampler {
     struct pause_facts seen;   /* in the latest sample; without its time */
     double *cpu_s;             /* per sample, of one execution; NAN: not known */
     double paused_s;           /* of samples that were set apart */
-    int64_t heat_ns;           /* of the time phase: the clock was held down by heat */
+    int64_t stolen_ns;         /* of the time phase, by other machines; RECORD_NONE: not known */
+    int64_t heat_ns;           /* of it: the clock was held down by heat */
     unsigned slow;             /* of the time phase: bits of NVML_SLOW that were seen */
     int slow_looks;            /* of it: readings of a slowdown without another cause */
     struct stopping stopping;

@@ -37,7 +37,8 @@ static double median_of(const struct sampler *s, bool cpu)
 
 static bool is_worth_a_look(const struct pause_facts *f)
 {
-    return f->asleep_s > 0 || f->wall_s > least_idle_s || (f->stops > 0 && f->wall_s > least_s);
+    return f->asleep_s > 0 || f->wall_s > least_idle_s ||
+           (f->stops > 0 && f->wall_s > least_s);
 }
 
 bool sampler_set_apart(struct sampler *s, int64_t block)
@@ -54,6 +55,9 @@ bool sampler_set_apart(struct sampler *s, int64_t block)
         return false;
     pauses_add(&m->set_apart, &found);
     s->paused_s += facts.wall_s;
-    m->samples[m->count - 1].phase = SAMPLE_DISCARDED;
+    struct sample_record *sample = &m->samples[m->count - 1];
+    if (sample->steal_ns != RECORD_NONE)
+        s->stolen_ns -= sample->steal_ns;
+    sample->phase = SAMPLE_DISCARDED;
     return true;
 }

@@ -17,17 +17,11 @@ static const double interval_limit = 0.05; /* half-width / median, when the cap 
 static const double drift_limit = 0.05;    /* median of the last third / of the first third */
 static const double clock_limit = 0.75;    /* slowest tenth of looks / median: throttled */
 
-static double steal_share(const struct measurement *m, const struct sampler *s)
+static double steal_share(const struct sampler *s)
 {
-    double stolen = 0, seconds = (double)(sampler_now(s) - s->began_ns) * 1e-9 - s->paused_s;
-    bool known = false;
-    for (int64_t k = 0; k < m->count; k++) {
-        if (m->samples[k].phase != SAMPLE_TIME || m->samples[k].steal_ns == RECORD_NONE)
-            continue;
-        stolen += (double)m->samples[k].steal_ns * 1e-9;
-        known = true;
-    }
-    return known && seconds > 0 ? stolen / seconds / fmax(1, s->options->cpus) : NAN;
+    double seconds = (double)(sampler_now(s) - s->began_ns) * 1e-9 - s->paused_s;
+    bool known = s->stolen_ns != RECORD_NONE && seconds > 0;
+    return known ? (double)s->stolen_ns * 1e-9 / seconds / fmax(1, s->options->cpus) : NAN;
 }
 
 /* The median of a third of the times. */
@@ -114,7 +108,7 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
     double slow = slow_clock(s), wall_s = (double)(sampler_now(s) - s->began_ns) * 1e-9;
     size_t size = sizeof(m->reason);
     char by[120];
-    m->steal_share = steal_share(m, s);
+    m->steal_share = steal_share(s);
     bool disturbed = judge_waiting(m, s); /* by other programs of this machine */
     bool stolen = m->steal_share > steal_limit && (!disturbed || m->steal_share > m->wait_share);
     if (m->reason[0])

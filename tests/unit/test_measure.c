@@ -26,6 +26,7 @@ struct script {
     int64_t runs;
     double (*ns)(int64_t run);
     int64_t steal_per_look_ns;
+    double steals; /* of one CPU */
     int64_t steal_ns;
     int64_t heat_from_run; /* from it on heat takes 100 us per look; 0: never */
     int64_t heat_ns;
@@ -70,7 +71,7 @@ static void look(void *context, uint64_t now, struct surroundings *out)
     *out = (struct surroundings){.context_switches = s->runs,
                                  .migrations = RECORD_NONE,
                                  .page_faults = 7,
-                                 .steal_ns = s->steal_ns,
+                                 .steal_ns = s->steal_ns + (int64_t)(s->steals * (double)s->now),
                                  .cpu_ns = s->busy > 0 ? (int64_t)s->cpu_ns : RECORD_NONE,
                                  .disk_reads = s->reads,
                                  .stops = s->stops,
@@ -266,6 +267,19 @@ TEST(stolen_time_is_found)
     struct protocol p = usual();
     struct measurement m = measure(&s, &p);
     assert_close(m.steal_share, 0.05, 1e-6); /* a tenth of one CPU of two */
+    assert_false(m.valid);
+    assert_non_null(strstr(m.reason, "taken by other machines"));
+}
+
+/* A server keeps the queries of one rate only, and all rates that it tried took time. */
+TEST(stolen_time_of_a_server_is_of_its_whole_search)
+{
+    struct script s = {.ns = constant, .clock_hz = NAN, .steals = 0.5};
+    struct protocol p = usual();
+    p.scenario = SCENARIO_SERVER;
+    p.latency_bound_s = 4e-3;
+    struct measurement m = measure(&s, &p);
+    assert_close(m.steal_share, 0.25, 0.01); /* half of one CPU of two, all the time */
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "taken by other machines"));
 }
