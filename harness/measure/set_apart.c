@@ -9,7 +9,7 @@
 
 enum { OTHERS_MIN = 3 };
 
-static const double least_s = 0.01;     /* a shorter sample holds no pause worth a word */
+static const double least_s = 0.01;     /* a shorter sample, or sleep, is no pause worth a word */
 static const double least_idle_s = 0.1; /* the same without a sign of a stop */
 
 /* Times (or CPU times) of one execution in the samples of a phase but the latest, after those that
@@ -37,7 +37,7 @@ static double median_of(const struct sampler *s, bool cpu)
 
 static bool is_worth_a_look(const struct pause_facts *f)
 {
-    return f->asleep_s > 0 || f->wall_s > least_idle_s ||
+    return f->asleep_s > least_s || f->wall_s > least_idle_s ||
            (f->stops > 0 && f->wall_s > least_s);
 }
 
