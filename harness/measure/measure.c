@@ -126,6 +126,9 @@ static void warm_up(struct sampler *s)
         if (!sampler_go_on(s, 0))
             return;
     }
+    /* Nobody asked for a warm-up, but blocks and rates are multiples of an execution's time. */
+    if (s->out->count == 0 && p->scenario != SCENARIO_SINGLE_STREAM)
+        sampler_take(s, SAMPLE_WARMUP, 1);
 }
 
 /* Executions per sample: as many as make a block so long that the overhead does not matter. */
@@ -135,7 +138,7 @@ static int64_t block_size(const struct sampler *s)
     if (s->options->protocol->scenario != SCENARIO_OFFLINE)
         return 1;
     /* The fastest of the last warm-ups: one that something held up would make blocks too short. */
-    double run_s = m->count ? (double)m->samples[m->count - 1].time_ns * 1e-9 : 1;
+    double run_s = (double)m->samples[m->count - 1].time_ns * 1e-9;
     for (int64_t k = m->count - 2; k >= 0 && k >= m->count - 3; k--)
         run_s = fmin(run_s, (double)m->samples[k].time_ns * 1e-9);
     if (s->subject->join)

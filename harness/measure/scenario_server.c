@@ -102,8 +102,6 @@ enum status server_run(struct sampler *s, struct error *err)
     if (!(p->latency_bound_s > 0) || p->server_queries < 1)
         return FAIL(err, STATUS_FAILED,
                     "scenario server needs a latency bound: server.latency_bound in seconds");
-    if (m->count == 0) /* nobody asked for a warm-up, and rates are multiples of an execution's */
-        sampler_take(s, SAMPLE_WARMUP, 1);
     double service_s = service_time(s);
     int64_t keep = m->count;
     struct attempt best = search(s, 1 / service_s, keep);

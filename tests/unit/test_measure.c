@@ -513,6 +513,19 @@ TEST(offline_takes_blocks)
     assert_close(m.rate_hz, 1000, 1e-6);
 }
 
+TEST(offline_without_warm_up_takes_blocks_too)
+{
+    struct script s = {.ns = constant, .clock_hz = NAN};
+    struct protocol p = usual();
+    p.scenario = SCENARIO_OFFLINE;
+    p.warmup_runs = 0;
+    struct measurement m = measure(&s, &p);
+    assert_int_equal(s.runs, 1 + 15 * 100);
+    assert_int_equal(m.timed, 15);
+    assert_int_equal(m.samples[0].phase, SAMPLE_WARMUP);
+    assert_close(m.overhead_s, 0, 1e-12);
+}
+
 static double held_up_in_warm_up(int64_t run)
 {
     return run == 2 ? 1e9 : 1e6;
