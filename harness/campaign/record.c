@@ -134,6 +134,8 @@ static void add_measurement(struct rows *rows, const struct point_facts *f)
     if (m->timed == 0)
         return;
     add_time(rows, m);
+    if (f->point->protocol.scenario == SCENARIO_SERVER)
+        add_quantile(rows, "latency_p50_s", m->p50_s, "");
     add_quantile(rows, "latency_p90_s", m->p90_s, "");
     add_quantile(rows, "latency_p99_s", m->p99_s, "fewer than 100 samples");
     add_quantile(rows, "latency_p999_s", m->p999_s, "fewer than 1000 samples");

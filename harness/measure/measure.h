@@ -96,10 +96,11 @@ struct measure_options {
 struct measurement {
     struct sample_record *samples; /* owned; warm-up first */
     int64_t count, capacity;
-    int64_t timed; /* samples of phase SAMPLE_TIME */
-    double median_s, min_s, max_s;
-    double p90_s, p99_s, p999_s; /* p99: NAN under 100 samples, p999 under 1000 */
+    int64_t timed;                 /* samples of phase SAMPLE_TIME */
+    double median_s, min_s, max_s; /* this and the next: of executions, without a queue */
     double q1_s, q3_s, mad_s, ci_low_s, ci_high_s;
+    /* Of latencies. p99: NAN under 100 samples, p999 under 1000. */
+    double p50_s, p90_s, p99_s, p999_s;
     double rate_hz;          /* executions per second that were sustained */
     double overhead_s;       /* per sample, outside of the timed interval */
     double steal_share;      /* of all CPU time of the time phase; NAN when not known */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From samples to the numbers that people ask for. Latency is what a caller waited: time in the
- * queue, if there is one, and the execution. */
+ * From samples to the numbers that people ask for. The time is that of an execution, latency is
+ * what a caller waited: time in the queue, if there is one, and the execution. */
 #include <math.h>
 
 #include "base/numbers/stats.h"
@@ -9,16 +9,17 @@
 
 enum { P99_SAMPLES = 100, P999_SAMPLES = 1000 };
 
-static int gather(const struct measurement *m, double *latency_s)
+static int gather(const struct measurement *m, bool with_queue, double *seconds)
 {
     int count = 0;
     for (int64_t k = 0; k < m->count; k++) {
         const struct sample_record *sample = &m->samples[k];
         if (sample->phase != SAMPLE_TIME)
             continue;
-        int64_t queue = sample->queue_ns == RECORD_NONE ? 0 : sample->queue_ns;
-        latency_s[count++] = (double)(sample->time_ns + queue) * 1e-9;
+        int64_t queue = with_queue && sample->queue_ns != RECORD_NONE ? sample->queue_ns : 0;
+        seconds[count++] = (double)(sample->time_ns + queue) * 1e-9;
     }
+    stats_sort(seconds, count);
     return count;
 }
 
@@ -40,18 +41,24 @@ static double median_clock(const struct measurement *m, double *scratch)
     return stats_median(scratch, count);
 }
 
+static void summarise_latencies(struct measurement *m, double *scratch)
+{
+    int n = gather(m, true, scratch);
+    m->p50_s = stats_median(scratch, n);
+    m->p90_s = stats_quantile(scratch, n, 0.9);
+    m->p99_s = n >= P99_SAMPLES ? stats_quantile(scratch, n, 0.99) : NAN;
+    m->p999_s = n >= P999_SAMPLES ? stats_quantile(scratch, n, 0.999) : NAN;
+}
+
 void measurement_summarise(struct measurement *m, double *scratch)
 {
-    int n = gather(m, scratch);
-    stats_sort(scratch, n);
+    summarise_latencies(m, scratch);
+    int n = gather(m, false, scratch);
     m->median_s = stats_median(scratch, n);
     m->min_s = stats_quantile(scratch, n, 0);
     m->max_s = stats_quantile(scratch, n, 1);
     m->q1_s = stats_quantile(scratch, n, 0.25);
     m->q3_s = stats_quantile(scratch, n, 0.75);
-    m->p90_s = stats_quantile(scratch, n, 0.9);
-    m->p99_s = n >= P99_SAMPLES ? stats_quantile(scratch, n, 0.99) : NAN;
-    m->p999_s = n >= P999_SAMPLES ? stats_quantile(scratch, n, 0.999) : NAN;
     if (!stats_median_interval(scratch, n, &m->ci_low_s, &m->ci_high_s))
         m->ci_low_s = m->ci_high_s = NAN;
     m->mad_s = spread(scratch, n, m->median_s);

@@ -13,6 +13,7 @@
 
 #include "base/build_info.h"
 #include "base/numbers/random.h"
+#include "base/numbers/stats.h"
 #include "base/system/clock.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/surroundings.h"
@@ -559,6 +560,29 @@ TEST(server_finds_the_highest_passing_rate)
     for (int64_t k = m.count - 200; k < m.count; k++)
         longest = fmax(longest, (double)m.samples[k].queue_ns);
     assert_true(longest > 1e6); /* some had to wait */
+}
+
+/* Rates of arithmetic are derived from the time: waiting is no part of it, but of latencies. */
+TEST(the_time_of_a_server_is_that_of_an_execution)
+{
+    struct script s = {.ns = constant, .clock_hz = NAN};
+    struct protocol p = usual();
+    p.scenario = SCENARIO_SERVER;
+    p.latency_bound_s = 1e-2;
+    struct measurement m = measure(&s, &p);
+    assert_true(m.valid);
+    assert_close(m.median_s, 1e-3, 1e-12);
+    assert_close(m.max_s, 1e-3, 1e-12);
+    assert_close(m.ci_high_s, 1e-3, 1e-12);
+    double latencies[200];
+    for (int k = 0; k < 200; k++) {
+        const struct sample_record *q = &m.samples[m.count - 200 + k];
+        latencies[k] = (double)(q->time_ns + q->queue_ns) * 1e-9;
+    }
+    stats_sort(latencies, 200);
+    assert_close(m.p50_s, stats_median(latencies, 200), 1e-12);
+    assert_close(m.p99_s, stats_quantile(latencies, 200, 0.99), 1e-12);
+    assert_true(m.p50_s > 1.5e-3);
 }
 
 TEST(server_says_when_no_rate_passes)
