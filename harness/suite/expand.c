@@ -298,6 +298,16 @@ static const char *threads_reason(struct arena *arena, const struct point *p, in
     return NULL;
 }
 
+/* Caches are flushed before a sample, which only in single_stream is one execution of its own. */
+static const char *cold_reason(const struct protocol *p)
+{
+    if (p->cold && p->scenario == SCENARIO_OFFLINE)
+        return "cold, scenario \"offline\": of a block only the first execution finds cold caches";
+    if (p->cold && p->scenario == SCENARIO_SERVER)
+        return "cold, scenario \"server\": queries would wait while caches are flushed";
+    return NULL;
+}
+
 /* Why it cannot run here; NULL: it can. */
 static const char *skip_reason(struct arena *arena, const struct workload *w, const struct point *p,
                                int cpus)
@@ -323,7 +333,7 @@ static const char *skip_reason(struct arena *arena, const struct workload *w, co
         !workload_has_precision(w, precision, !on_device))
         return arena_printf(arena, "precision \"%s\": %s cannot run in it on %s", p->precision,
                             p->workload, on_device ? p->device : "the CPU");
-    const char *reason = p->ranks ? ranks_reason(arena, p) : NULL;
+    const char *reason = p->ranks ? ranks_reason(arena, p) : cold_reason(&p->protocol);
     return reason ? reason : threads_reason(arena, p, cpus);
 }
 

@@ -390,6 +390,28 @@ TEST(ranks_that_cannot_learn_here_are_skipped)
     }
 }
 
+/* A block of offline was flushed once, so its mean was that of warm caches; a server's queries
+ * waited for flushes, which no latency of their own held. */
+TEST(cold_caches_are_of_single_executions)
+{
+    static const struct {
+        const char *scenario, *skip; /* NULL: it runs */
+    } rows[] = {{"\"single_stream\"", NULL},
+                {"\"offline\"", "only the first execution"},
+                {"\"server\"\nserver = { latency_bound_s = 1 }", "would wait"}};
+    for (int k = 0; k < ARRAY_COUNT(rows); k++) {
+        struct plan plan;
+        char text[256];
+        snprintf(text, sizeof(text), "%scold = true\nscenario = %s\n", NCF, rows[k].scenario);
+        plan_text(text, NO_OVERRIDES, &plan);
+        assert_int_equal(plan.count, 1);
+        const char *skip = plan.points[0].skip;
+        if (rows[k].skip ? !skip || !strstr(skip, rows[k].skip) : skip != NULL)
+            fail_msg("%s: \"%s\"", rows[k].scenario, skip ? skip : "it runs");
+        plan_release(&plan);
+    }
+}
+
 static int make_file(void **state)
 {
     (void)state;
