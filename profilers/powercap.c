@@ -87,6 +87,7 @@ REGISTER(profiler, powercap) = {
     .name = "powercap",
     .summary = "energy of the CPU packages (RAPL)",
     .system_wide = true,
+    .executions_max = 1000000000, /* the counters move a thousand times a second */
     .available = powercap_is_available,
     .open = powercap_session,
     .passes = powercap_passes,

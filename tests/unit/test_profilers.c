@@ -189,6 +189,19 @@ TEST(energy_wraps_and_adds_up)
     remove_tree(root);
 }
 
+/* Counters of energy move once a millisecond, or ten times a second: a pass of short executions
+ * must not end before they did. */
+TEST(energy_of_short_executions_is_counted_for_a_second)
+{
+    static const char *const names[] = {"powercap", "nvml"};
+    const double execution_s = 1e-7;
+    for (int k = 0; k < ARRAY_COUNT(names); k++) {
+        const struct profiler *profiler = profiler_find(names[k]);
+        assert_non_null(profiler);
+        assert_true((double)profiler->executions_max * execution_s >= 1);
+    }
+}
+
 TEST(energy_that_cannot_be_read)
 {
     char root[] = "/tmp/ridge-power-XXXXXX", path[256];
