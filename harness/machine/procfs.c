@@ -2,6 +2,7 @@
 #include "harness/machine/procfs.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,25 +122,73 @@ void procfs_cgroup(const char *root, char *path, size_t size)
         fclose(file);
 }
 
-/* A file of this process's control group; the top's when a container hides where it is. */
-static enum fact_status cgroup_line(const char *root, const char *name, char *text, size_t size)
+/* The same in version 1's hierarchy of CPU time: "4:cpu,cpuacct:/a/b". */
+static void cpu_group(const char *root, char *path, size_t size)
 {
-    char group[PATH_SIZE], path[PATH_SIZE + 128];
-    procfs_cgroup(root, group, sizeof(group));
-    snprintf(path, sizeof(path), "/sys/fs/cgroup%s/%s", group, name);
-    enum fact_status status = procfs_line(root, path, text, size);
-    if (status == FACT_OK)
-        return status;
-    snprintf(path, sizeof(path), "/sys/fs/cgroup/%s", name);
-    return procfs_line(root, path, text, size);
+    char line[PATH_SIZE];
+    enum fact_status status;
+    FILE *file = open_file(root, "/proc/self/cgroup", &status);
+    path[0] = '\0';
+    while (file && fgets(line, sizeof(line), file)) {
+        char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL, *rest;
+        if (!group)
+            continue;
+        *group++ = '\0';
+        trim(group);
+        for (char *name = strtok_r(names + 1, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+            if (strcmp(name, "cpu") == 0)
+                snprintf(path, size, "%s", strcmp(group, "/") == 0 ? "" : group);
+    }
+    if (file)
+        fclose(file);
+}
+
+/* The number that a file begins with; what follows it in *rest. 0: there is none. */
+static double number_in(const char *root, const char *folder, const char *name, char *text,
+                        size_t size, const char **rest)
+{
+    char path[2 * PATH_SIZE], *end;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    procfs_line(root, path, text, size);
+    double number = strtod(text, &end);
+    *rest = end;
+    return number;
+}
+
+/* What one group grants by itself; INFINITY: it has no limit. */
+static double quota_of(const char *root, const char *folder)
+{
+    char text[64];
+    const char *rest;
+    double quota = number_in(root, folder, "cpu.max", text, sizeof(text), &rest);
+    double period = quota > 0 ? strtod(rest, NULL) : 0;
+    if (!text[0]) { /* version 1 */
+        quota = number_in(root, folder, "cpu.cfs_quota_us", text, sizeof(text), &rest);
+        period = number_in(root, folder, "cpu.cfs_period_us", text, sizeof(text), &rest);
+    }
+    return quota > 0 && period > 0 ? quota / period : INFINITY;
+}
+
+/* Each group from the process's own to the top may be the one that grants least; a container hides
+ * where in the hierarchy its top is. */
+static double least_quota(const char *root, const char *mount, const char *group)
+{
+    char folder[2 * PATH_SIZE];
+    snprintf(folder, sizeof(folder), "%s%s", mount, group);
+    double least = quota_of(root, folder);
+    while (strlen(folder) > strlen(mount)) {
+        *strrchr(folder, '/') = '\0';
+        least = fmin(least, quota_of(root, folder));
+    }
+    return least;
 }
 
 double procfs_cpu_quota(const char *root)
 {
-    char text[64], *end = NULL;
-    if (cgroup_line(root, "cpu.max", text, sizeof(text)) != FACT_OK)
-        return -1;
-    double quota = strtod(text, &end);
-    double period = end == text ? 0 : strtod(end, NULL);
-    return period > 0 ? quota / period : -1;
+    char group[PATH_SIZE];
+    procfs_cgroup(root, group, sizeof(group));
+    double quota = least_quota(root, "/sys/fs/cgroup", group);
+    cpu_group(root, group, sizeof(group));
+    quota = fmin(quota, least_quota(root, "/sys/fs/cgroup/cpu", group));
+    return isinf(quota) ? -1 : quota;
 }

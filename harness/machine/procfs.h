@@ -23,7 +23,8 @@ enum fact_status procfs_key(const char *root, const char *path, const char *key,
 /* "always [madvise] never": the word in brackets. */
 enum fact_status procfs_choice(const char *root, const char *path, char *text, size_t size);
 
-/* CPUs' worth of time that the control group grants; -1: no limit, or not known. */
+/* CPUs' worth of time that the control group and those above it grant, of either version; -1: no
+ * limit, or not known. */
 double procfs_cpu_quota(const char *root);
 /* Folder of this process's control group (version 2) under /sys/fs/cgroup, "" at its top. */
 void procfs_cgroup(const char *root, char *path, size_t size);

@@ -150,6 +150,38 @@ TEST(facts_are_read)
     assert_true(procfs_cpu_quota(m->root) == 1.5);
 }
 
+/* The limit of a user's or pod's group holds for all groups below, which have none of their own. */
+TEST(the_quota_of_a_group_above_counts)
+{
+    struct machine *m = *state;
+    put_file(m->root, "/sys/fs/cgroup/user.slice/job1/cpu.max", "max 100000\n");
+    assert_true(procfs_cpu_quota(m->root) == -1);
+    put_file(m->root, "/sys/fs/cgroup/user.slice/cpu.max", "50000 100000\n");
+    assert_true(procfs_cpu_quota(m->root) == 0.5);
+    put_file(m->root, "/sys/fs/cgroup/user.slice/job1/cpu.max", "20000 100000\n");
+    assert_true(procfs_cpu_quota(m->root) == 0.2);
+}
+
+TEST(the_quota_of_version_1_counts)
+{
+    struct machine *m = *state;
+    static const char group[] = "/sys/fs/cgroup/cpu/docker/job1/", above[] = "/sys/fs/cgroup/cpu/";
+    char path[128];
+    put_file(m->root, "/proc/self/cgroup", "5:cpuset:/\n4:cpu,cpuacct:/docker/job1\n1:name=x:/y\n");
+    snprintf(path, sizeof(path), "%scpu.cfs_quota_us", group);
+    put_file(m->root, path, "-1\n");
+    snprintf(path, sizeof(path), "%scpu.cfs_period_us", group);
+    put_file(m->root, path, "100000\n");
+    assert_true(procfs_cpu_quota(m->root) == -1);
+    snprintf(path, sizeof(path), "%scpu.cfs_quota_us", above);
+    put_file(m->root, path, "75000\n");
+    snprintf(path, sizeof(path), "%scpu.cfs_period_us", above);
+    put_file(m->root, path, "50000\n");
+    assert_true(procfs_cpu_quota(m->root) == 1.5);
+    struct environment e = probe(m, false);
+    assert_string_equal(value(&e, "limit", "cpus_granted"), "1.5");
+}
+
 TEST(missing_facts_say_so)
 {
     struct environment e = probe(*state, false);
