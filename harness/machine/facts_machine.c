@@ -131,14 +131,14 @@ static void read_mitigations(struct facts *facts)
     free(entries);
 }
 
-/* Every governor that some CPU has: one word where all agree. */
+/* Every governor that some CPU has: one word where all agree. A CPU that is offline has none. */
 static void read_governors(struct facts *facts)
 {
     char all[256] = "", path[128], word[64];
     for (int cpu = 0; cpu < 4096; cpu++) {
         snprintf(path, sizeof(path), CPUS "cpu%d/cpufreq/scaling_governor", cpu);
         if (procfs_line(facts->root, path, word, sizeof(word)) != FACT_OK)
-            break;
+            continue;
         size_t length = strlen(all);
         if (!strstr(all, word) && length + strlen(word) + 2 < sizeof(all))
             snprintf(all + length, sizeof(all) - length, "%s%s", length ? " " : "", word);

@@ -182,6 +182,14 @@ TEST(the_quota_of_version_1_counts)
     assert_string_equal(value(&e, "limit", "cpus_granted"), "1.5");
 }
 
+TEST(governors_of_cpus_behind_an_offline_one_are_seen)
+{
+    struct machine *m = *state;
+    put_file(m->root, CPU "cpu3/" FREQ, "schedutil\n"); /* and there is no cpu2 */
+    struct environment e = probe(m, false);
+    assert_string_equal(value(&e, "cpu_state", "governors"), "performance powersave schedutil");
+}
+
 TEST(missing_facts_say_so)
 {
     struct environment e = probe(*state, false);
