@@ -116,12 +116,14 @@ static void list_programs(struct other_programs *p)
         closedir(proc);
 }
 
+/* What it had at the first moment. One that is not in the list began since, unless the list is
+ * full: then that is not known, and nothing is said of it. */
 static double had_before(const struct other_programs *p, const struct program_time *now)
 {
     for (int k = 0; k < p->count; k++)
         if (p->list[k].pid == now->pid && p->list[k].born == now->born)
             return p->list[k].cpu_s;
-    return 0; /* it began since */
+    return p->count < PROGRAMS_MAX ? 0 : now->cpu_s;
 }
 
 static void find_busiest(const struct other_programs *p, struct others *out)

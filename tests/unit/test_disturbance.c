@@ -3,6 +3,7 @@
  * Busy neighbours: what is judged of the time that threads wait for a CPU, and how it is read. */
 #define _GNU_SOURCE
 
+#include <dirent.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -208,6 +209,38 @@ TEST(the_busiest_is_named_without_control_characters)
     assert_close(others.quota_s, 0.75, 1e-9);
     assert_true(isnan(others.all_s)); /* no /proc/stat there */
     assert_true(others.cpus >= 1);
+    remove_root(root, "");
+}
+
+/* More processes than are looked at: when some end, others are seen for the first time, which have
+ * all the CPU time of their lives. Machines of many CPUs have that many threads of the kernel. */
+TEST(a_process_that_was_not_looked_at_before_is_not_the_busiest)
+{
+    enum { PROCESSES = 4300, LEFT = 200 };
+    char root[64], folder[96], process[512], stat[520];
+    struct other_programs p;
+    struct others others;
+    make_root(root);
+    for (int k = 0; k < PROCESSES; k++)
+        put_process(root, 900000 + k, "idle", 100000, 5);
+    other_programs_begin(&p, root);
+    snprintf(folder, sizeof(folder), "%s/proc", root);
+    DIR *proc = opendir(folder);
+    assert_non_null(proc);
+    for (int k = 0; k < PROCESSES - LEFT;) { /* in the order in which they were listed */
+        const struct dirent *e = readdir(proc);
+        assert_non_null(e);
+        if (e->d_name[0] != '9')
+            continue;
+        snprintf(process, sizeof(process), "%s/%s", folder, e->d_name);
+        snprintf(stat, sizeof(stat), "%s/stat", process);
+        assert_int_equal(unlink(stat), 0);
+        assert_int_equal(rmdir(process), 0);
+        k++;
+    }
+    closedir(proc);
+    other_programs_end(&p, &others);
+    assert_string_equal(others.busiest, "");
     remove_root(root, "");
 }
 
