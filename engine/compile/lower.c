@@ -253,14 +253,6 @@ static void fill_descs(const struct exe *exe, const int *values, int count, stru
     }
 }
 
-static double streamed_bytes(const struct desc *descs, int count)
-{
-    double bytes = 0;
-    for (int k = 0; k < count; k++)
-        bytes += (double)shape_count(&descs[k].shape) * (double)dtype_size(descs[k].dtype);
-    return bytes;
-}
-
 static enum status add_step(struct exe *exe, int n, struct error *err)
 {
     const struct node *node = &exe->g->nodes[n];
@@ -288,7 +280,7 @@ static enum status add_step(struct exe *exe, int n, struct error *err)
                                         .device = exe_device(exe),
                                         .tf32 = exe->options.precision == PRECISION_TF32};
     step->bytes_in = node_bytes_read(exe->g, n);
-    step->bytes_out = streamed_bytes(out, node->output_count);
+    step->bytes_out = node_bytes_written(exe->g, n);
     exe->step_count++;
     node_cost(exe->g, n, &cost);
     step->cost = cost.work;

@@ -85,11 +85,31 @@ static double picked_bytes(const struct graph *g, const struct node *node, int k
     return fmin(picked, value_bytes(table));
 }
 
+/* Whether input k is a state of which the node changes rows: there is one for each result. */
+static bool changes_rows_of(const struct node *node, int k)
+{
+    return node->op->reads == READS_CHANGED_ROWS && k >= UPDATE_WEIGHTS &&
+           k < UPDATE_WEIGHTS + node->output_count;
+}
+
+/* Bytes of the rows that are changed of each state: pairs of gradients and indices follow them. */
+static double changed_bytes(const struct graph *g, const struct node *node)
+{
+    const struct value *table = &g->values[node->inputs[UPDATE_WEIGHTS]];
+    double rows = 0;
+    for (int k = UPDATE_WEIGHTS + node->output_count + 1; k < node->op_inputs; k += 2)
+        rows += (double)shape_count(&g->values[node->inputs[k]].shape);
+    double row = (double)shape_span(&table->shape, 1, table->shape.rank);
+    return fmin(rows * row * (double)dtype_size(table->dtype), value_bytes(table));
+}
+
 /* Bytes that input k costs; what only decides a shape costs none. */
 static double input_bytes(const struct graph *g, const struct node *node, int k)
 {
     if (node->inputs[k] == NONE || (k < 32 && node->op->const_inputs >> k & 1))
         return 0;
+    if (changes_rows_of(node, k))
+        return changed_bytes(g, node);
     return picks(node, k) ? picked_bytes(g, node, k) : value_bytes(&g->values[node->inputs[k]]);
 }
 
@@ -98,6 +118,18 @@ double node_bytes_read(const struct graph *g, int n)
     double bytes = 0;
     for (int k = 0; k < g->nodes[n].input_count; k++)
         bytes += input_bytes(g, &g->nodes[n], k);
+    return bytes;
+}
+
+double node_bytes_written(const struct graph *g, int n)
+{
+    const struct node *node = &g->nodes[n];
+    double bytes = 0;
+    for (int k = 0; k < node->output_count; k++)
+        if (node->outputs[k] != NONE)
+            bytes += node->op->reads == READS_CHANGED_ROWS
+                         ? changed_bytes(g, node)
+                         : value_bytes(&g->values[node->outputs[k]]);
     return bytes;
 }
 
@@ -133,9 +165,8 @@ void node_cost(const struct graph *g, int n, struct node_cost *cost)
         if (!reads_no_data(node->op))
             cost->bytes_read += input_bytes(g, node, k);
     }
-    for (int k = 0; k < node->output_count && !node->op->alias; k++)
-        if (node->outputs[k] != NONE)
-            cost->bytes_written += value_bytes(&g->values[node->outputs[k]]);
+    if (!node->op->alias)
+        cost->bytes_written = node_bytes_written(g, n);
 }
 
 double graph_flops(const struct graph *g)

@@ -36,6 +36,8 @@ struct graph_cost {
 double value_bytes(const struct value *value);
 /* Bytes that the node reads once: of a table only the rows that it looks up. */
 double node_bytes_read(const struct graph *g, int node);
+/* Bytes that it writes once: of tables that it changes in place only rows. */
+double node_bytes_written(const struct graph *g, int node);
 void node_cost(const struct graph *g, int node, struct node_cost *cost);
 /* Of all nodes that are not dead. */
 double graph_flops(const struct graph *g);

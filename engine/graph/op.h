@@ -106,6 +106,7 @@ enum op_reads {
     READS_WHAT_IT_WRITES, /* picks elements by position: as many as its result has */
     READS_ROWS,           /* a row for each index in input 1; of any number: of pairs of them */
     READS_SHAPE,          /* no contents, of any input */
+    READS_CHANGED_ROWS,   /* of states, one per result, those rows that it changes in place */
 };
 
 /* How the elements of input 1 point into input 0. */

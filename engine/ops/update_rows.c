@@ -137,6 +137,7 @@ REGISTER(op, update_rows) = {
     .outputs_max = 1 + UPDATE_SLOTS_MAX,
     .attrs = attrs,
     .int_inputs = 1u << UPDATE_STEP,
+    .reads = READS_CHANGED_ROWS,
     .in_place = ~0u,
     .infer = infer,
     .cost = cost,

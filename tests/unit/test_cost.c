@@ -174,6 +174,36 @@ TEST(running_statistics_are_no_parameters_of_a_node)
     assert_true(node.params == 16 && cost.params == 16 && cost.buffers == 16);
 }
 
+/* Of a table and its moments UpdateRows reads and writes the rows that indices name, not all of
+ * them: 5 and 3 rows of 4 floats, twice each; gradients, indices and scalars are read whole. */
+TEST(an_update_of_rows_costs_these_rows)
+{
+    struct graph *g = graph_new("rows");
+    struct shape table = shape_of(1000, 4);
+    int inputs[] = {noise_input(g, "rate", shape_scalar()),
+                    graph_input(g, "step", DTYPE_I64, shape_scalar(), (struct fill){0}),
+                    NONE,
+                    noise_input(g, "w", table),
+                    noise_input(g, "moment", table),
+                    noise_input(g, "dy", shape_of(5, 4)),
+                    graph_input(g, "rows", DTYPE_I64, shape_of(5), (struct fill){0}),
+                    noise_input(g, "dz", shape_of(3, 4)),
+                    graph_input(g, "more", DTYPE_I64, shape_of(3), (struct fill){0})};
+    const struct attr attrs[] = {attr_string("optimiser", "adagrad")};
+    int outputs[2];
+    assert_int_equal(graph_node_many(g, "UpdateRows", NULL, ARRAY_COUNT(inputs), inputs,
+                                     ARRAY_COUNT(attrs), attrs, 2, outputs),
+                     STATUS_OK);
+    graph_output(g, outputs[0]);
+    graph_output(g, outputs[1]);
+    struct node_cost node;
+    node_cost(g, 0, &node);
+    double states = 2 * 8 * 4 * 4;
+    assert_true(node.bytes_written == states);
+    assert_true(node.bytes_read == states + 8 * 4 * 4 + 8 * 8 + 4 + 8);
+    graph_free(g);
+}
+
 /* A graph that learns has its weights and running statistics as states. Moments belong to the
  * optimiser. */
 TEST(a_graph_that_learns_has_its_parameters)
