@@ -71,8 +71,7 @@ struct value {
 /* A value that outlives an execution: a weight that is trained, a moment, a counter of steps. What
  * an execution finds is `before`, a value of kind VALUE_STATE among the graph's inputs; what the
  * next one will find is `after`, some result among its outputs. So a graph stays a function. An
- * executable keeps both in one place where the order of its steps allows. after NONE: no execution
- * changes it. */
+ * executable keeps both in one place where the order of its steps allows. after NONE: it stays. */
 struct state {
     int before, after;
 };

@@ -91,8 +91,7 @@ enum layout_rule {
     LAYOUT_RULE_CHANNELS_READ, /* inputs want NHWC, outputs are plain: gradients of weights */
 };
 
-/* What becomes of an operator when a graph is narrowed to floats of 16 bits
- * (engine/ops/family/narrow.h). */
+/* What becomes of an operator in a graph of 16-bit floats (engine/ops/family/narrow.h). */
 enum narrow_class {
     NARROW_NEVER = 0, /* decisions, coordinates, indices, losses; and what has no rule yet */
     NARROW_MOVE,      /* moves elements: rounds nothing, so it does as its inputs do */

@@ -13,184 +13,20 @@
 
 #include "base/build_info.h"
 #include "base/numbers/random.h"
-#include "base/numbers/stats.h"
 #include "base/system/clock.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/surroundings.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/scripted.h"
 
 /* cmocka compares floats only. */
 #define assert_close(a, b, by) assert_true(fabs((a) - (b)) <= (by))
 
-/* Execution k takes script(k) ns of a clock that nothing else moves. */
-struct script {
-    uint64_t now, flushed, slept;
-    int64_t runs;
-    double (*ns)(int64_t run);
-    int64_t steal_per_look_ns;
-    double steals; /* of one CPU */
-    int64_t steal_ns;
-    int64_t heat_from_run; /* from it on heat takes 100 us per look; 0: never */
-    int64_t heat_ns;
-    unsigned slow;              /* bits that looks see */
-    int64_t slow_from, slow_to; /* in these runs, both included */
-    double clock_hz;
-    int64_t stop_after; /* progress says no at this run; 0: never */
-    int64_t progress_calls;
-    struct disturbance disturbance; /* of the time phase */
-    int64_t watched_from;           /* runs before it began */
-    /* A pause in run pause_run: */
-    int64_t pause_run;
-    double pause_ns, pause_cpu_ns; /* longer by; CPU time in it */
-    int64_t pause_stops, pause_reads, pause_asleep_ns;
-    int64_t sleeps_every; /* so many runs; 0: never */
-    double busy;          /* CPU time of the others, of their time on two CPUs; 0: not known */
-    double cpu_ns;
-    int64_t stops, reads, asleep_ns;
-    bool jitters; /* the two clocks that tell of sleep are read one after the other */
-    bool joins;
-    double joined_s; /* of one execution, as it was told */
-    int64_t many;    /* executions that were joined */
-};
-
-static uint64_t now_ns(void *context)
-{
-    return ((struct script *)context)->now;
-}
-
-static void sleep_until(void *context, uint64_t ns)
-{
-    struct script *s = context;
-    s->slept += ns - s->now;
-    s->now = ns;
-}
-
-static void look(void *context, uint64_t now, struct surroundings *out)
-{
-    struct script *s = context;
-    assert_true(now == s->now);
-    s->steal_ns += s->steal_per_look_ns;
-    s->heat_ns += s->heat_from_run && s->runs >= s->heat_from_run ? 100000 : 0;
-    int64_t apart = s->jitters ? s->runs % 2 * 30 : 0;
-    *out = (struct surroundings){.context_switches = s->runs,
-                                 .migrations = RECORD_NONE,
-                                 .page_faults = 7,
-                                 .steal_ns = s->steal_ns + (int64_t)(s->steals * (double)s->now),
-                                 .cpu_ns = s->busy > 0 ? (int64_t)s->cpu_ns : RECORD_NONE,
-                                 .disk_reads = s->reads,
-                                 .stops = s->stops,
-                                 .asleep_ns = s->asleep_ns + apart,
-                                 .clock_hz = s->clock_hz,
-                                 .heat_ns = s->heat_ns,
-                                 .slow = s->runs >= s->slow_from && s->runs <= s->slow_to ? s->slow
-                                                                                          : 0};
-}
-
-static void watch(void *context)
-{
-    struct script *s = context;
-    s->watched_from = s->runs;
-}
-
-static void watched(void *context, struct disturbance *out)
-{
-    *out = ((struct script *)context)->disturbance;
-}
-
-static void run(void *context)
-{
-    struct script *s = context;
-    double ns = s->ns(s->runs++);
-    s->now += (uint64_t)ns;
-    s->cpu_ns += 2 * s->busy * ns;
-    if (s->sleeps_every && s->runs % s->sleeps_every == 0)
-        s->asleep_ns += 1000000000;
-    if (!(s->pause_ns > 0) || s->runs != s->pause_run)
-        return;
-    s->now += (uint64_t)s->pause_ns;
-    s->cpu_ns += s->pause_cpu_ns;
-    s->stops += s->pause_stops;
-    s->reads += s->pause_reads;
-    s->asleep_ns += s->pause_asleep_ns;
-}
-
-static void join(void *context, double run_s)
-{
-    struct script *s = context;
-    s->joined_s = run_s;
-}
-
-static void run_many(void *context, int64_t runs)
-{
-    struct script *s = context;
-    s->many += runs;
-    for (int64_t k = 0; k < runs; k++)
-        run(s);
-}
-
-static void flush(void *context)
-{
-    struct script *s = context;
-    s->flushed++;
-    s->now += 5000;
-}
-
-static bool progress(void *context, double share, double left)
-{
-    struct script *s = context;
-    assert_true(share >= 0 && share <= 1);
-    assert_true(isnan(left) || left >= 0);
-    s->progress_calls++;
-    return !s->stop_after || s->runs < s->stop_after;
-}
-
-static double constant(int64_t k)
-{
-    (void)k;
-    return 1e6;
-}
-
-static struct protocol usual(void)
-{
-    return (struct protocol){.scenario = SCENARIO_SINGLE_STREAM,
-                             .warmup_s = 0,
-                             .warmup_runs = 3,
-                             .samples_min = 15,
-                             .samples_max = 20000,
-                             .seconds_min = 0,
-                             .seconds_max = 15,
-                             .interval = 0.01,
-                             .latency_quantile = 0.99,
-                             .server_queries = 200};
-}
-
-static void release_measurement(void *m)
-{
-    measurement_release(m);
-}
-
-/* Released after the test. */
-static struct measurement measure(struct script *s, const struct protocol *p)
-{
-    struct measurement m;
-    struct time_source time = {now_ns, sleep_until, look, s, watch, watched};
-    struct subject subject = {.run = run,
-                              .flush = flush,
-                              .context = s,
-                              .join = s->joins ? join : NULL,
-                              .run_many = s->joins ? run_many : NULL};
-    struct measure_options options = {
-        .protocol = p, .time = &time, .progress = progress, .progress_context = s, .cpus = 2};
-    MUST(measure_run, &subject, &options, &m);
-    after_test(release_measurement, &m, sizeof(m));
-    return m;
-}
-
 TEST(constant_times_stop_at_the_floor)
 {
-    struct script s = {.now = 1000, .ns = constant, .clock_hz = 3e9};
-    struct protocol p = usual();
-    struct measurement m = measure(&s, &p);
+    struct script s = {.now = 1000, .ns = script_constant, .clock_hz = 3e9};
+    struct protocol p = script_protocol();
+    struct measurement m = script_measure(&s, &p);
     assert_int_equal(m.timed, 15);
     assert_int_equal(m.count, 18);
     assert_int_equal(m.samples[2].phase, SAMPLE_WARMUP);
@@ -214,8 +50,8 @@ static double noisy(int64_t k)
 TEST(noise_is_sampled_until_the_interval_is_narrow)
 {
     struct script s = {.ns = noisy, .clock_hz = NAN};
-    struct protocol p = usual();
-    struct measurement m = measure(&s, &p);
+    struct protocol p = script_protocol();
+    struct measurement m = script_measure(&s, &p);
     /* Half-width of the median's interval: 1.96 x 1.2533 x 5 % / sqrt(n) = 1 % at n = 151. */
     assert_true(m.timed > 90 && m.timed < 230);
     assert_true((m.ci_high_s - m.ci_low_s) / 2 / m.median_s <= 0.01);
@@ -232,9 +68,9 @@ static double wild(int64_t k)
 TEST(what_never_settles_ends_at_the_cap_and_is_invalid)
 {
     struct script s = {.ns = wild, .clock_hz = NAN};
-    struct protocol p = usual();
+    struct protocol p = script_protocol();
     p.seconds_max = 4;
-    struct measurement m = measure(&s, &p);
+    struct measurement m = script_measure(&s, &p);
     assert_non_null(strstr(m.stop_reason, "cap of 4 s"));
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "unstable"));
@@ -243,9 +79,9 @@ TEST(what_never_settles_ends_at_the_cap_and_is_invalid)
 TEST(the_cap_of_samples_holds)
 {
     struct script s = {.ns = noisy, .clock_hz = NAN};
-    struct protocol p = usual();
+    struct protocol p = script_protocol();
     p.samples_max = 40;
-    struct measurement m = measure(&s, &p);
+    struct measurement m = script_measure(&s, &p);
     assert_int_equal(m.timed, 40);
     assert_string_equal(m.stop_reason, "cap of 40 samples");
 }
@@ -258,32 +94,19 @@ static double slowing(int64_t k)
 TEST(drift_is_found)
 {
     struct script s = {.ns = slowing, .clock_hz = NAN};
-    struct protocol p = usual();
+    struct protocol p = script_protocol();
     p.samples_min = p.samples_max = 120;
-    struct measurement m = measure(&s, &p);
+    struct measurement m = script_measure(&s, &p);
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "drifting"));
 }
 
 TEST(stolen_time_is_found)
 {
-    struct script s = {.ns = constant, .clock_hz = NAN, .steal_per_look_ns = 100000};
-    struct protocol p = usual();
-    struct measurement m = measure(&s, &p);
+    struct script s = {.ns = script_constant, .clock_hz = NAN, .steal_per_look_ns = 100000};
+    struct protocol p = script_protocol();
+    struct measurement m = script_measure(&s, &p);
     assert_close(m.steal_share, 0.05, 1e-6); /* a tenth of one CPU of two */
-    assert_false(m.valid);
-    assert_non_null(strstr(m.reason, "taken by other machines"));
-}
-
-/* A server keeps the queries of one rate only, and all rates that it tried took time. */
-TEST(stolen_time_of_a_server_is_of_its_whole_search)
-{
-    struct script s = {.ns = constant, .clock_hz = NAN, .steals = 0.5};
-    struct protocol p = usual();
-    p.scenario = SCENARIO_SERVER;
-    p.latency_bound_s = 4e-3;
-    struct measurement m = measure(&s, &p);
-    assert_close(m.steal_share, 0.25, 0.01); /* half of one CPU of two, all the time */
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "taken by other machines"));
 }
@@ -300,11 +123,12 @@ TEST(clocks_that_differ_by_their_reading_cost_nothing)
 {
     double took_s[2];
     for (int jitters = 0; jitters < 2; jitters++) {
-        struct script s = {.ns = constant, .clock_hz = NAN, .busy = 0.9, .jitters = jitters == 1};
-        struct protocol p = usual();
+        struct script s = {
+            .ns = script_constant, .clock_hz = NAN, .busy = 0.9, .jitters = jitters == 1};
+        struct protocol p = script_protocol();
         p.samples_min = p.samples_max = 6000;
         double began_s = cpu_s();
-        struct measurement m = measure(&s, &p);
+        struct measurement m = script_measure(&s, &p);
         took_s[jitters] = cpu_s() - began_s;
         assert_int_equal(m.timed, 6000);
         assert_int_equal(m.set_apart.count, 0);
@@ -348,11 +172,11 @@ TEST(a_pause_is_set_apart_and_slowness_is_not)
     for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         char text[160];
         struct script s = cases[k].script;
-        struct protocol p = usual();
-        s.ns = constant;
+        struct protocol p = script_protocol();
+        s.ns = script_constant;
         s.clock_hz = NAN;
         s.pause_run = 10;
-        struct measurement m = measure(&s, &p);
+        struct measurement m = script_measure(&s, &p);
         pauses_text(&m.set_apart, text, sizeof(text));
         if (strcmp(text, cases[k].apart ? cases[k].apart : "") != 0)
             fail_msg("%s: \"%s\"", cases[k].what, text);
@@ -368,53 +192,36 @@ TEST(a_pause_is_set_apart_and_slowness_is_not)
 /* What is left must be enough: here the machine sleeps again and again. */
 TEST(too_many_pauses_make_a_result_invalid)
 {
-    struct script s = {.ns = constant, .clock_hz = NAN, .sleeps_every = 3};
-    struct protocol p = usual();
-    struct measurement m = measure(&s, &p);
+    struct script s = {.ns = script_constant, .clock_hz = NAN, .sleeps_every = 3};
+    struct protocol p = script_protocol();
+    struct measurement m = script_measure(&s, &p);
     assert_false(m.valid);
     assert_int_equal(m.timed, 15);
     assert_string_equal(m.reason, "7 samples of up to 0.001 s are set apart: the machine slept; "
                                   "15 others are too few to rely on");
 }
 
-TEST(a_pause_of_a_server_makes_it_invalid)
-{
-    struct script s = {.ns = constant,
-                       .clock_hz = NAN,
-                       .busy = 0.9,
-                       .pause_run = 300,
-                       .pause_ns = 3e9,
-                       .pause_stops = 1};
-    struct protocol p = usual();
-    p.scenario = SCENARIO_SERVER;
-    p.latency_bound_s = 4e-3;
-    struct measurement m = measure(&s, &p);
-    assert_false(m.valid);
-    assert_non_null(strstr(m.reason, "1 sample of 3.0 s is set apart: the process was stopped"));
-    assert_int_equal(m.timed, 200);
-}
-
 /* Only the time phase is watched; what is known of it is a reason, what is not has one. */
 TEST(busy_neighbours_make_a_result_invalid)
 {
-    struct protocol p = usual();
-    struct script s = {.ns = constant, .clock_hz = NAN};
+    struct protocol p = script_protocol();
+    struct script s = {.ns = script_constant, .clock_hz = NAN};
     s.disturbance = (struct disturbance){.wall_s = 1,
                                          .wait_s = 0.6,
                                          .unknown = "",
                                          .run_s = 1,
                                          .others = {.all_s = 0.9, .busiest_s = 0.5, .cpus = 2}};
     memcpy(s.disturbance.others.busiest, "yes", 4);
-    struct measurement m = measure(&s, &p);
+    struct measurement m = script_measure(&s, &p);
     assert_int_equal(s.watched_from, 3);
     assert_close(m.wait_share, 0.3, 1e-9);
     assert_false(m.valid);
     assert_string_equal(m.reason, "disturbed: 30.0 % of the CPU time went to other programs on "
                                   "this machine (busiest: yes, 0.5 CPUs)");
-    s = (struct script){.ns = constant,
+    s = (struct script){.ns = script_constant,
                         .clock_hz = NAN,
                         .disturbance = disturbance_unknown("the kernel does not tell")};
-    m = measure(&s, &p);
+    m = script_measure(&s, &p);
     assert_true(m.valid && isnan(m.wait_share));
     assert_string_equal(m.wait_note, "the kernel does not tell");
 }
@@ -423,13 +230,13 @@ TEST(busy_neighbours_make_a_result_invalid)
 TEST(heat_that_holds_the_clock_is_found)
 {
     struct script s = {
-        .ns = constant, .clock_hz = 1.98e9, .heat_from_run = 10, .heat_ns = 5000000000};
-    struct protocol p = usual();
-    struct measurement m = measure(&s, &p);
+        .ns = script_constant, .clock_hz = 1.98e9, .heat_from_run = 10, .heat_ns = 5000000000};
+    struct protocol p = script_protocol();
+    struct measurement m = script_measure(&s, &p);
     assert_false(m.valid); /* 9 of 15 samples, 100 us each */
     assert_string_equal(m.reason, "throttled: heat held the clock down for 0.0009 s of 0.015 s");
-    s = (struct script){.ns = constant, .clock_hz = 1.98e9, .heat_ns = 5000000000};
-    m = measure(&s, &p);
+    s = (struct script){.ns = script_constant, .clock_hz = 1.98e9, .heat_ns = 5000000000};
+    m = script_measure(&s, &p);
     assert_true(m.valid);
 }
 
@@ -449,14 +256,14 @@ TEST(reasons_that_hold_the_clock_are_found)
                  {0x20, 1, 3, NULL}, /* the warm-up */
                  {0, 1, 100, NULL}};
     for (int k = 0; k < ARRAY_COUNT(cases); k++) {
-        struct script s = {.ns = constant,
+        struct script s = {.ns = script_constant,
                            .clock_hz = 1.98e9,
                            .slow = cases[k].slow,
                            .slow_from = cases[k].from,
                            .slow_to = cases[k].to};
-        struct protocol p = usual();
+        struct protocol p = script_protocol();
         char reason[128] = "";
-        struct measurement m = measure(&s, &p);
+        struct measurement m = script_measure(&s, &p);
         if (cases[k].by)
             snprintf(reason, sizeof(reason), "throttled: the GPU's clock was held down: %s",
                      cases[k].by);
@@ -467,10 +274,10 @@ TEST(reasons_that_hold_the_clock_are_found)
 
 TEST(cold_runs_flush_before_each_sample_and_do_not_count_it)
 {
-    struct script s = {.ns = constant, .clock_hz = NAN};
-    struct protocol p = usual();
+    struct script s = {.ns = script_constant, .clock_hz = NAN};
+    struct protocol p = script_protocol();
     p.cold = true;
-    struct measurement m = measure(&s, &p);
+    struct measurement m = script_measure(&s, &p);
     assert_int_equal(s.flushed, m.count);
     assert_close(m.median_s, 1e-3, 1e-12);
     assert_close(m.overhead_s, 0, 1e-12);
@@ -479,8 +286,8 @@ TEST(cold_runs_flush_before_each_sample_and_do_not_count_it)
 TEST(interruption_keeps_what_was_taken)
 {
     struct script s = {.ns = wild, .clock_hz = NAN, .stop_after = 10};
-    struct protocol p = usual();
-    struct measurement m = measure(&s, &p);
+    struct protocol p = script_protocol();
+    struct measurement m = script_measure(&s, &p);
     assert_true(m.interrupted);
     assert_int_equal(m.timed, 7);
     assert_false(m.valid);
@@ -490,13 +297,13 @@ TEST(interruption_keeps_what_was_taken)
 /* What can be launched together is; a sample is the time of one execution all the same. */
 TEST(offline_joins_executions)
 {
-    struct script s = {.ns = constant, .clock_hz = NAN, .joins = true};
-    struct protocol p = usual();
-    measure(&s, &p);
+    struct script s = {.ns = script_constant, .clock_hz = NAN, .joins = true};
+    struct protocol p = script_protocol();
+    script_measure(&s, &p);
     assert_true(s.joined_s == 0 && s.many == 0); /* single_stream */
     p.scenario = SCENARIO_OFFLINE;
-    s = (struct script){.ns = constant, .clock_hz = NAN, .joins = true};
-    struct measurement m = measure(&s, &p);
+    s = (struct script){.ns = script_constant, .clock_hz = NAN, .joins = true};
+    struct measurement m = script_measure(&s, &p);
     assert_close(s.joined_s, 1e-3, 1e-12);
     assert_int_equal(s.many, 15 * 100);
     assert_int_equal(s.runs, 3 + 15 * 100);
@@ -505,10 +312,10 @@ TEST(offline_joins_executions)
 
 TEST(offline_takes_blocks)
 {
-    struct script s = {.ns = constant, .clock_hz = NAN};
-    struct protocol p = usual();
+    struct script s = {.ns = script_constant, .clock_hz = NAN};
+    struct protocol p = script_protocol();
     p.scenario = SCENARIO_OFFLINE;
-    struct measurement m = measure(&s, &p);
+    struct measurement m = script_measure(&s, &p);
     assert_int_equal(s.runs, 3 + 15 * 100); /* blocks of 0.1 s */
     assert_close(m.median_s, 1e-3, 1e-12);
     assert_close(m.rate_hz, 1000, 1e-6);
@@ -516,11 +323,11 @@ TEST(offline_takes_blocks)
 
 TEST(offline_without_warm_up_takes_blocks_too)
 {
-    struct script s = {.ns = constant, .clock_hz = NAN};
-    struct protocol p = usual();
+    struct script s = {.ns = script_constant, .clock_hz = NAN};
+    struct protocol p = script_protocol();
     p.scenario = SCENARIO_OFFLINE;
     p.warmup_runs = 0;
-    struct measurement m = measure(&s, &p);
+    struct measurement m = script_measure(&s, &p);
     assert_int_equal(s.runs, 1 + 15 * 100);
     assert_int_equal(m.timed, 15);
     assert_int_equal(m.samples[0].phase, SAMPLE_WARMUP);
@@ -536,73 +343,19 @@ static double held_up_in_warm_up(int64_t run)
 TEST(offline_blocks_are_not_of_one_slow_execution)
 {
     struct script s = {.ns = held_up_in_warm_up, .clock_hz = NAN};
-    struct protocol p = usual();
+    struct protocol p = script_protocol();
     p.scenario = SCENARIO_OFFLINE;
-    struct measurement m = measure(&s, &p);
+    struct measurement m = script_measure(&s, &p);
     assert_int_equal(s.runs, 3 + 15 * 100);
     assert_close(m.median_s, 1e-3, 1e-12);
-}
-
-/* A queue with constant service and Poisson arrivals (M/D/1): with few queries the 99th percentile
- * is about the second longest wait; the rate must be below saturation and the bound must hold. */
-TEST(server_finds_the_highest_passing_rate)
-{
-    struct script s = {.ns = constant, .clock_hz = NAN};
-    struct protocol p = usual();
-    p.scenario = SCENARIO_SERVER;
-    p.latency_bound_s = 4e-3;
-    struct measurement m = measure(&s, &p);
-    assert_true(m.valid);
-    assert_int_equal(m.timed, 200);
-    assert_true(m.rate_hz > 400 && m.rate_hz < 950);
-    assert_true(m.p99_s <= 4e-3);
-    double longest = 0;
-    for (int64_t k = m.count - 200; k < m.count; k++)
-        longest = fmax(longest, (double)m.samples[k].queue_ns);
-    assert_true(longest > 1e6); /* some had to wait */
-}
-
-/* Rates of arithmetic are derived from the time: waiting is no part of it, but of latencies. */
-TEST(the_time_of_a_server_is_that_of_an_execution)
-{
-    struct script s = {.ns = constant, .clock_hz = NAN};
-    struct protocol p = usual();
-    p.scenario = SCENARIO_SERVER;
-    p.latency_bound_s = 1e-2;
-    struct measurement m = measure(&s, &p);
-    assert_true(m.valid);
-    assert_close(m.median_s, 1e-3, 1e-12);
-    assert_close(m.max_s, 1e-3, 1e-12);
-    assert_close(m.ci_high_s, 1e-3, 1e-12);
-    double latencies[200];
-    for (int k = 0; k < 200; k++) {
-        const struct sample_record *q = &m.samples[m.count - 200 + k];
-        latencies[k] = (double)(q->time_ns + q->queue_ns) * 1e-9;
-    }
-    stats_sort(latencies, 200);
-    assert_close(m.p50_s, stats_median(latencies, 200), 1e-12);
-    assert_close(m.p99_s, stats_quantile(latencies, 200, 0.99), 1e-12);
-    assert_true(m.p50_s > 1.5e-3);
-}
-
-TEST(server_says_when_no_rate_passes)
-{
-    struct script s = {.ns = constant, .clock_hz = NAN};
-    struct protocol p = usual();
-    p.scenario = SCENARIO_SERVER;
-    p.latency_bound_s = 5e-4;
-    struct measurement m = measure(&s, &p);
-    assert_false(m.valid);
-    assert_non_null(strstr(m.reason, "no rate keeps p99 within 0.5 ms"));
-    assert_true(isnan(m.rate_hz));
 }
 
 TEST(quantiles_are_exact)
 {
     struct script s = {.ns = slowing, .clock_hz = NAN}; /* 1 ms + k x 2 us, k from 3 */
-    struct protocol p = usual();
+    struct protocol p = script_protocol();
     p.samples_min = p.samples_max = 1001;
-    struct measurement m = measure(&s, &p);
+    struct measurement m = script_measure(&s, &p);
     assert_close(m.median_s, 1e-3 * (1 + 0.002 * 503), 1e-9);
     assert_close(m.p90_s, 1e-3 * (1 + 0.002 * 903), 1e-9);
     assert_close(m.p99_s, 1e-3 * (1 + 0.002 * 993), 1e-9);
@@ -639,7 +392,7 @@ TEST(the_harness_itself_costs_little)
     struct real_time real;
     struct time_source time;
     struct subject subject = {.run = run_nothing};
-    struct protocol p = usual();
+    struct protocol p = script_protocol();
     p.samples_min = p.samples_max = 5000;
     double overhead = 1, median = 1, clock = clock_read_s();
     for (int k = 0; k < ROUNDS; k++) {
@@ -686,7 +439,7 @@ TEST(short_samples_share_a_look)
     madvise(memory, size, MADV_NOHUGEPAGE);
     toucher.next = memory;
     struct subject subject = {.run = touch, .context = &toucher};
-    struct protocol p = usual();
+    struct protocol p = script_protocol();
     int64_t looks = 0, faults = 0;
     p.samples_min = p.samples_max = SAMPLES;
     real_time_open(&real, &time);
