@@ -69,6 +69,22 @@ TEST(joins_a_diamond)
     check_pass(g, 1, 1);
 }
 
+/* An exponent of shape [1, 1, 1] gives its result a rank that the chain of the others lacked. */
+TEST(an_exponent_that_raises_the_rank_stays)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        struct graph *g = graph_new("rank");
+        int x = input(g, "x", shape_of(4, 5)), z = input(g, "z", shape_of(1, 2, 5));
+        int two = graph_const(g, NULL, DTYPE_F32, shape_of(1, 1, 1), &(const float){2});
+        int power = add(g, "Pow", INPUTS(x, two), NO_ATTRS);
+        int y = add(g, "Tanh", INPUTS(power), NO_ATTRS);
+        if (whole) /* of a rank that another operand has, too */
+            y = add(g, "Mul", INPUTS(y, input(g, "w", shape_of(1, 4, 5))), NO_ATTRS);
+        graph_output(g, add(g, "Concat", INPUTS(y, z), ATTRS(attr_int("axis", 1))));
+        check_pass(g, whole ? 2 : 3, whole);
+    }
+}
+
 TEST(keeps_what_others_read)
 {
     struct graph *g = graph_new("shared");

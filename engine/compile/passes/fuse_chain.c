@@ -119,13 +119,25 @@ static bool append(struct builder *b, const struct group *group, int member)
     return true;
 }
 
+/* Whether what the chain reads has the shape of the group together: a scalar that became a
+ * parameter, such as an exponent of shape [1, 1, 1], is no longer there to raise the rank. */
+static bool keeps_shape(const struct builder *b, const struct shape *whole)
+{
+    struct shape shape = {0};
+    for (int k = 0; k < b->chain.inputs; k++)
+        if (!shape_broadcast(&shape, &b->g->values[b->inputs[k]].shape, &shape))
+            return false;
+    return shape_equal(&shape, whole);
+}
+
 static bool build(struct builder *b, const struct graph *g, const struct group *group)
 {
+    const struct node *last = &g->nodes[group->nodes[group->count - 1]];
     *b = (struct builder){.g = g};
     for (int k = 0; k < group->count; k++)
         if (!append(b, group, k))
             return false;
-    return true;
+    return keeps_shape(b, &g->values[last->outputs[0]].shape);
 }
 
 /* ---- growing ---- */
