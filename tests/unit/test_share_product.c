@@ -82,3 +82,18 @@ TEST(other_concatenations_stay)
         graph_free(g);
     }
 }
+
+/* A column minus a matrix: its weights are as many as the matrix's, not as the column's. */
+TEST(a_difference_wider_than_one_of_its_parts_stays)
+{
+    for (int turned = 0; turned < 2; turned++) {
+        struct graph *g = graph_new("column");
+        int a = noise_input(g, "a", shape_of(BATCH, STEPS, WIDTH));
+        int b = noise_input(g, "b", shape_of(BATCH, STEPS, 1));
+        int parts[] = {a, b, turned ? binary(g, "Sub", b, a) : binary(g, "Sub", a, b)};
+        graph_output(g, product(g, concat(g, 2, 3, parts), (int64_t)2 * WIDTH + 1));
+        rewrite(g);
+        assert_int_equal(count_ops(g, "Concat"), 1);
+        graph_free(g);
+    }
+}

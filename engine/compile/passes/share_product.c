@@ -51,13 +51,14 @@ static int place_of(const struct parts *p, int value)
     return NONE;
 }
 
-/* Whether part k is a difference of two others, which are not differences themselves. */
+/* Whether part k is a difference of two others as wide, which are not differences themselves. */
 static bool is_difference(const struct graph *g, const struct parts *p, int k, int of[2])
 {
     const struct node *sub = rewrite_producer(g, p->value[k], &op_sub);
     for (int i = 0; sub && i < 2; i++) {
         of[i] = place_of(p, sub->inputs[i]);
-        if (of[i] == NONE || rewrite_producer(g, p->value[of[i]], &op_sub))
+        if (of[i] == NONE || p->size[of[i]] != p->size[k] ||
+            rewrite_producer(g, p->value[of[i]], &op_sub))
             return false;
     }
     return sub != NULL;
