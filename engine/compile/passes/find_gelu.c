@@ -101,16 +101,16 @@ static bool halved_product(const struct graph *g, const struct node *mul, int *a
     return false;
 }
 
+/* Scalars of shape [1, 1, 1] may give the product a higher rank than x has. */
 static bool match(const struct graph *g, const struct node *mul, int *x, bool *tanh_form)
 {
     int a, b;
     if (mul->op_inputs != 2 || !halved_product(g, mul, &a, &b))
         return false;
-    *x = a;
-    if (is_bell(g, b, a, tanh_form))
-        return true;
-    *x = b;
-    return is_bell(g, a, b, tanh_form);
+    bool found = is_bell(g, b, a, tanh_form);
+    *x = found ? a : b;
+    found = found || is_bell(g, a, b, tanh_form);
+    return found && shape_equal(&g->values[*x].shape, &g->values[mul->outputs[0]].shape);
 }
 
 enum status pass_find_gelu(struct graph *g, struct error *err)

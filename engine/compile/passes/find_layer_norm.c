@@ -55,7 +55,7 @@ static bool same_difference(const struct graph *g, int a, int b)
     return a == b || (x && y && x->inputs[0] == y->inputs[0] && x->inputs[1] == y->inputs[1]);
 }
 
-/* Div(d, Sqrt(Add(mean(square(d)), eps))) */
+/* Div(d, Sqrt(Add(mean(square(d)), eps))), in which no scalar of shape [1, 1, 1] raises the rank */
 static bool match(const struct graph *g, const struct node *div, int *x, double *epsilon)
 {
     int variance, squared, d;
@@ -63,7 +63,8 @@ static bool match(const struct graph *g, const struct node *div, int *x, double 
     const struct node *add = root ? rewrite_producer(g, root->inputs[0], &op_add) : NULL;
     return add && rewrite_with_scalar(g, add, epsilon, &variance) &&
            last_mean(g, variance, &squared) && is_square(g, squared, &d) && centred(g, d, x) &&
-           same_difference(g, d, div->inputs[0]);
+           same_difference(g, d, div->inputs[0]) &&
+           shape_equal(&g->values[*x].shape, &g->values[div->outputs[0]].shape);
 }
 
 /* The operand of the one reader `op` of value if it is a fixed vector over the last axis. */
