@@ -8,9 +8,10 @@
 #include "engine/compile/passes/rewrite.h"
 #include "engine/graph/op_list.h"
 
+/* To the six digits that some exporters write: what is further off is another function. */
 static bool near(double a, double b)
 {
-    return fabs(a - b) <= 1e-3 * fabs(b);
+    return fabs(a - b) <= 3e-6 * fabs(b);
 }
 
 /* value = other * number, written as Mul or Div by a scalar. */
