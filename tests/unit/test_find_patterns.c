@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gelu and LayerNormalization are found in what exporters write, and not in what differs
+ * Gelu, LayerNormalization and Attention are found in what exporters write, and not in what differs
  * from it by a rank, a constant or a size; whatever becomes of a graph, its result stays. */
 #include <math.h>
 
@@ -92,4 +92,50 @@ TEST(an_epsilon_that_raises_the_rank_is_no_part_of_a_layer_norm)
 {
     assert_int_equal(found(norm_graph(false), pass_find_layer_norm, "LayerNormalization"), 1);
     assert_int_equal(found(norm_graph(true), pass_find_layer_norm, "LayerNormalization"), 0);
+}
+
+enum { BATCH = 2, QUERIES = 5, KEYS = 7, HEADS = 3, SIZE = 4 };
+
+struct sizes {
+    int64_t q, k, v, mask; /* batch of each; 0: no mask */
+    int64_t size_v;        /* of a head of v */
+};
+
+/* [B, S, G D] -> [B, G, S, D], or other axes. */
+static int heads(struct graph *g, const char *name, struct shape s, const int64_t *perm)
+{
+    int x = noise_input(g, name, shape_of(s.dim[0], s.dim[1], HEADS * s.dim[2]));
+    x = reshape(g, x, 4, (const int64_t[]){s.dim[0], s.dim[1], HEADS, s.dim[2]});
+    return transpose(g, x, 4, perm);
+}
+
+static struct graph *attention_graph(const struct sizes *s)
+{
+    static const int64_t plain[] = {0, 2, 1, 3}, turned[] = {0, 2, 3, 1};
+    struct graph *g = graph_new("attention");
+    int q = heads(g, "q", shape_of(s->q, QUERIES, SIZE), plain);
+    int k = heads(g, "k", shape_of(s->k, KEYS, SIZE), turned);
+    int v = heads(g, "v", shape_of(s->v, KEYS, s->size_v), plain);
+    int scores = mul(g, binary(g, "MatMul", q, k), number(g, 0.5F, false));
+    if (s->mask)
+        scores = add(g, scores, noise_input(g, "mask", shape_of(s->mask, 1, 1, KEYS)));
+    int y = transpose(g, binary(g, "MatMul", softmax(g, scores, -1), v), 4, plain);
+    graph_output(g, reshape(g, y, 3, (const int64_t[]){BATCH, QUERIES, HEADS * s->size_v}));
+    return g;
+}
+
+/* Sizes that Attention does not have: such models could not be compiled. */
+TEST(attention_with_another_batch_or_size_of_v_stays)
+{
+    static const struct {
+        struct sizes sizes;
+        int found;
+    } cases[] = {{{BATCH, BATCH, BATCH, 0, SIZE}, 1}, {{BATCH, BATCH, BATCH, 1, SIZE}, 1},
+                 {{BATCH, BATCH, BATCH, 0, 6}, 0},    {{1, BATCH, BATCH, 0, SIZE}, 0},
+                 {{BATCH, 1, BATCH, 0, SIZE}, 0},     {{BATCH, BATCH, 1, 0, SIZE}, 0},
+                 {{1, 1, BATCH, 0, SIZE}, 0},         {{1, 1, BATCH, BATCH, SIZE}, 0},
+                 {{1, 1, 1, BATCH, SIZE}, 0}};
+    for (int k = 0; k < ARRAY_COUNT(cases); k++)
+        assert_int_equal(found(attention_graph(&cases[k].sizes), pass_find_attention, "Attention"),
+                         cases[k].found);
 }

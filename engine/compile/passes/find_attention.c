@@ -124,6 +124,16 @@ static bool merged(const struct graph *g, int context, struct match *m)
     return to->rank == 3 && to->dim[0] == from->dim[0] && to->dim[1] == from->dim[1];
 }
 
+/* Attention has one batch and one size of heads: nothing is broadcast but the mask. */
+static bool is_uniform(const struct graph *g, const struct match *m, const struct shape *scores)
+{
+    const struct shape *q = &g->values[m->q].shape, *k = &g->values[m->k].shape;
+    const struct shape *v = &g->values[m->v].shape;
+    struct shape expected = shape_of(q->dim[0], m->heads, q->dim[1], k->dim[1]);
+    return q->dim[0] == k->dim[0] && q->dim[0] == v->dim[0] && q->dim[2] == v->dim[2] &&
+           shape_equal(scores, &expected);
+}
+
 static bool find(const struct graph *g, int n, struct match *m)
 {
     static const int64_t plain[] = {0, 2, 1, 3};
@@ -139,6 +149,7 @@ static bool find(const struct graph *g, int n, struct match *m)
         return false;
     return masked_scores(g, softmax->inputs[0], m) &&
            from_heads(g, g->nodes[user].inputs[1], plain, &heads, &m->v) && heads == m->heads &&
+           is_uniform(g, m, &g->values[softmax->inputs[0]].shape) &&
            merged(g, g->nodes[user].outputs[0], m);
 }
 
