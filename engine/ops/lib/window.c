@@ -109,11 +109,13 @@ static void resolve_same(struct window *w, int k, bool more_at_end)
 static void resolve_given(struct window *w, int k, bool ceil_mode)
 {
     int64_t room = w->in[k] + w->pad_begin[k] + w->pad_end[k] - reach(w, k);
+    if (ceil_mode) /* a window may be larger than the input, too, by less than a stride */
+        room += w->stride[k] - 1;
     if (room < 0) {
         w->out[k] = 0;
         return;
     }
-    w->out[k] = (ceil_mode ? room + w->stride[k] - 1 : room) / w->stride[k] + 1;
+    w->out[k] = room / w->stride[k] + 1;
     if (ceil_mode && (w->out[k] - 1) * w->stride[k] >= w->in[k] + w->pad_begin[k])
         w->out[k]--;
 }
