@@ -125,6 +125,7 @@ static const struct op_case cases[] = {
     {.name = "matrix_by_vector", .inputs = "f32[7,19] f32[19]"},
     {.name = "vector_by_batch", .inputs = "f32[6] f32[2,6,5]"},
     {.name = "batch_by_vector", .inputs = "f32[2,5,6] f32[6]"},
+    {.name = "batches_by_vector", .inputs = "f32[4,1,5,6] f32[6]"},
     {.name = "bf16", .inputs = "bf16[33,70] bf16[70,45]!", .tolerance = 8e-3},
     {.name = "bf16_odd_k", .inputs = "bf16[14,33] bf16[33,50]", .tolerance = 8e-3},
     {.name = "bf16_one_row", .inputs = "bf16[1,130] bf16[130,67]!", .tolerance = 8e-3},

@@ -18,22 +18,29 @@ static struct gemm_axes axes_of(const struct kernel_query *q, int batches)
     return axes;
 }
 
+/* How many dimensions of the output count products: all but the rows and, where the right operand
+ * is no vector, the columns. The left operand is no vector. */
+static int batches_of(const struct kernel_query *q)
+{
+    return q->out[0].shape.rank - (q->in[1].shape.rank > 1 ? 2 : 1);
+}
+
 /* matmul_shape_from took batches into the rows of one product; this takes them out again. */
 static void unfold(const struct kernel_query *q, struct matmul_shape *s)
 {
-    int rank = q->out[0].shape.rank;
-    int64_t rows = q->in[0].shape.rank > 1 ? q->out[0].shape.dim[rank - 2] : 1;
-    for (int d = rank - 3; d >= s->batch_rank; d--) {
+    int batches = batches_of(q);
+    int64_t rows = q->out[0].shape.dim[batches];
+    for (int d = batches - 1; d >= s->batch_rank; d--) {
         s->batch_dim[d] = q->out[0].shape.dim[d];
         s->a_batch[d] = rows * s->a_row;
         s->c_batch[d] = rows * s->c_row;
         rows *= s->batch_dim[d];
     }
-    for (int d = s->batch_rank; d < rank - 2; d++) {
+    for (int d = s->batch_rank; d < batches; d++) {
         s->batch *= s->batch_dim[d];
         s->m /= s->batch_dim[d];
     }
-    s->batch_rank = rank - 2;
+    s->batch_rank = batches;
 }
 
 static enum status read_posts(const struct kernel_query *q, struct matmul_product *p,
@@ -62,7 +69,7 @@ enum status matmul_product_from(const struct kernel_query *q, struct matmul_prod
         return UNSUPPORTED(why, "rows of the result are not dense");
     if (read_posts(q, p, why) == STATUS_OK)
         return STATUS_OK;
-    if (q->in[0].shape.rank < 3 || s->batch_rank == q->out[0].shape.rank - 2)
+    if (q->in[0].shape.rank < 3 || s->batch_rank == batches_of(q))
         return STATUS_UNSUPPORTED;
     unfold(q, &p->shape);
     return read_posts(q, p, why);
