@@ -27,7 +27,7 @@ static struct range range_of(int64_t dim, int64_t start, int64_t end, int64_t st
     int64_t way = step > 0 ? end - start : start - end;
     int64_t each = step > 0 ? step : -step;
     return (struct range){
-        .start = start, .step = step, .count = way > 0 ? (way - 1) / each + 1 : 0};
+        .start = start, .step = step, .count = dim > 0 && way > 0 ? (way - 1) / each + 1 : 0};
 }
 
 static enum status ranges_of(const struct op_args *args, struct range *ranges, struct error *err)
@@ -140,6 +140,7 @@ static const struct op_case cases[] = {
     {.name = "input", .inputs = "f32[5,6,7] i64[2]=1,0 i64[2]=4,-1 i64[2]=0,-1 i64[2]=1,2"},
     {.name = "backwards", .inputs = "f32[20,10] i64[2]=-1,8 i64[2]=-100,2 - i64[2]=-3,-2"},
     {.name = "reverse", .inputs = "f32[3,17] i32[1]=-1 i32[1]=-2147483648 i32[1]=1 i32[1]=-1"},
+    {.name = "reverse_of_nothing", .inputs = "f32[0,3] i64[1]=-1 i64[1]=-9 i64[1]=0 i64[1]=-1"},
     {.name = "none", .inputs = "i64[5,2] i64[1]=4 i64[1]=2 i64[1]=0"},
     {.name = "channels", .inputs = "f32[2,40,3,3] i64[1]=8 i64[1]=40 i64[1]=1"},
     {.name = "columns", .inputs = "u8[9,33] i64[1]=1 i64[1]=33 i64[1]=1 i64[1]=4"},

@@ -215,3 +215,17 @@ TEST(strides_of_layouts)
     assert_true(desc_is_plain(&both) && desc_is_nhwc(&both));
     assert_int_equal(desc_bytes(&nhwc), 120 * sizeof(float));
 }
+
+/* It had one element, read from memory that an empty tensor does not have. */
+TEST(an_empty_axis_read_backwards_is_empty)
+{
+    struct graph *g = graph_new("slice");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(0, 3), (struct fill){0});
+    int back = graph_const_i64(g, 1, (const int64_t[]){-1});
+    int far = graph_const_i64(g, 1, (const int64_t[]){-9});
+    int first = graph_const_i64(g, 1, (const int64_t[]){0});
+    int y = graph_node(g, "Slice", NULL, INPUTS(x, back, far, first, back), NO_ATTRS);
+    assert_false(g->failed);
+    assert_int_equal(g->values[y].shape.dim[0], 0);
+    graph_free(g);
+}
