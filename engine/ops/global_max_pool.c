@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GlobalMaxPool: the largest element of each channel. */
+ * GlobalMaxPool: the largest element of each channel, NaN where there is one (libraries may pass over it). */
+#include <math.h>
+
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 #include "engine/ops/family/pooling.h"
@@ -9,7 +11,7 @@ static double value(const double *x, int64_t count, const struct node *node)
     (void)node;
     double largest = x[0];
     for (int64_t k = 1; k < count; k++)
-        largest = x[k] > largest ? x[k] : largest;
+        largest = x[k] > largest || isnan(x[k]) ? x[k] : largest;
     return largest;
 }
 

@@ -6,6 +6,7 @@
  * down the reduced ones. Sums go up in two stages, so that the error grows with the square root of
  * their length.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/numbers/integers.h"
@@ -163,10 +164,10 @@ SIMD_INLINE vf join(vf a, vf x, enum fold fold)
         return vf_add(a, vf_abs(x));
     case FOLD_SQUARE:
         return vf_fma(x, x, a);
-    case FOLD_MAX:
-        return vf_max(a, x);
+    case FOLD_MAX: /* NaN stays */
+        return vf_select(vf_is_nan(a), a, vf_max(a, x));
     case FOLD_MIN:
-        return vf_min(a, x);
+        return vf_select(vf_is_nan(a), a, vf_min(a, x));
     case FOLD_PROD:
         return vf_mul(a, x);
     case FOLD_SUM:
@@ -184,9 +185,9 @@ SIMD_INLINE vf merge(vf a, vf b, enum fold fold)
 static double merge_scalar(double a, double b, enum fold fold)
 {
     if (fold == FOLD_MAX)
-        return b > a ? b : a;
+        return b > a || isnan(b) ? b : a;
     if (fold == FOLD_MIN)
-        return b < a ? b : a;
+        return b < a || isnan(b) ? b : a;
     return fold == FOLD_PROD ? a * b : a + b;
 }
 

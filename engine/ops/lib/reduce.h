@@ -79,6 +79,12 @@ static const struct op_case reduce_cases[] __attribute__((unused)) = {
     {.name = "vector", .inputs = "f32[129]{0.5:2}", .attrs = "keepdims=0"},
     {.name = "of_nothing", .inputs = "f32[3,0,4]", .attrs = "axes=[1]"},
     {.name = "of_no_integers", .inputs = "i32[3,0,4]", .attrs = "axes=[1] keepdims=0"},
+    {.name = "nan_in_rows",
+     .inputs = "f32[3,5]=1,nan,3,2,9,4,5,6,7,nan,nan,9,8,7,6",
+     .attrs = "axes=[1]"},
+    {.name = "nan_in_columns",
+     .inputs = "f32[5,3]=1,9,nan,nan,8,2,3,7,5,2,6,4,9,nan,6",
+     .attrs = "axes=[0]"},
     {.name = "infinite", .inputs = "f32[2,3]=inf,1,2,3,4,5", .attrs = "axes=[1]"},
     /* Terms that devices split over blocks, or read by groups. */
     {.name = "one_long_row", .inputs = "f32[16416]{0.9:1.1}", .attrs = "keepdims=0"},
