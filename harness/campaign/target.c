@@ -176,7 +176,7 @@ static enum status open_null(const struct point *point, struct target *t, struct
 enum status target_open(const struct point *point, const struct model_options *base,
                         struct target *target, struct error *err)
 {
-    *target = (struct target){.real = {.stat_fd = -1, .sched_fd = -1}};
+    *target = (struct target){.real = {.sched_fd = -1}};
     enum status status =
         point_is_null(point) ? open_null(point, target, err) : open_exe(point, base, target, err);
     if (status != STATUS_OK)
@@ -206,5 +206,5 @@ void target_close(struct target *target)
     free(target->null_script);
     exe_free(target->exe);
     graph_free(target->graph);
-    *target = (struct target){.real = {.stat_fd = -1, .sched_fd = -1}};
+    *target = (struct target){.real = {.sched_fd = -1}};
 }

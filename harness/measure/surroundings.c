@@ -57,21 +57,6 @@ static bool read_start(int fd, char *text, size_t size)
     return got > 0;
 }
 
-/* cpu user nice system idle iowait irq softirq steal ... */
-static int64_t read_steal(const struct real_time *t)
-{
-    enum { STEAL = 8 };
-    char text[256], *at = text;
-    if (!read_start(t->stat_fd, text, sizeof(text)) || strncmp(text, "cpu ", 4) != 0)
-        return RECORD_NONE;
-    at += 4;
-    for (int k = 1; k < STEAL; k++)
-        strtoll(at, &at, 10);
-    char *end = at;
-    long long ticks = strtoll(at, &end, 10);
-    return end == at ? RECORD_NONE : (int64_t)((double)ticks * t->tick_ns);
-}
-
 static int64_t read_migrations(const struct real_time *t)
 {
     char text[4096];
@@ -124,7 +109,7 @@ static void look(void *context, uint64_t now, struct surroundings *out)
         return;
     out->asleep_ns = asleep_ns();
     t->next_slow_ns = now + SLOW_PERIOD_NS;
-    out->steal_ns = read_steal(t);
+    out->steal_ns = stolen_time_ns(t->stolen);
     out->migrations = read_migrations(t);
     if (now >= t->next_wait_ns) {
         t->next_wait_ns = now + WAIT_PERIOD_NS;
@@ -172,9 +157,8 @@ static void sleep_until(void *context, uint64_t ns)
 
 void real_time_open(struct real_time *state, struct time_source *out)
 {
-    *state = (struct real_time){.stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC),
-                                .sched_fd = open("/proc/self/sched", O_RDONLY | O_CLOEXEC),
-                                .tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK)};
+    *state = (struct real_time){.stolen = stolen_time_open(""),
+                                .sched_fd = open("/proc/self/sched", O_RDONLY | O_CLOEXEC)};
     *out = (struct time_source){.now_ns = now_ns,
                                 .sleep_until = sleep_until,
                                 .look = look,
@@ -187,9 +171,9 @@ void real_time_close(struct real_time *state)
 {
     nvml_gauge_close(&state->gauge);
     disturbance_drop(&state->watch);
-    if (state->stat_fd >= 0)
-        close(state->stat_fd);
+    stolen_time_close(state->stolen);
+    state->stolen = NULL;
     if (state->sched_fd >= 0)
         close(state->sched_fd);
-    state->stat_fd = state->sched_fd = -1;
+    state->sched_fd = -1;
 }

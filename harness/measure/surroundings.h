@@ -5,7 +5,8 @@
  * was running then.
  *
  *   context switches, page faults  getrusage of the whole process
- *   steal                          /proc/stat: time that other virtual machines took, all CPUs
+ *   steal                          /proc/stat: time that other virtual machines took from the
+ *                                  CPUs that this process may run on
  *   migrations                     /proc/self/sched of the first thread
  *   waiting for a CPU              schedstat of every thread, at most ten times a second
  *   clock                          a chain of dependent multiplications, three cycles each; that of
@@ -15,11 +16,12 @@
 #define HARNESS_MEASURE_SURROUNDINGS_H
 
 #include "harness/measure/measure.h"
+#include "harness/watch/stolen_time.h"
 #include "profilers/lib/nvml.h"
 
 struct real_time {
-    int stat_fd, sched_fd; /* -1: not there */
-    double tick_ns;        /* of /proc/stat */
+    struct stolen_time *stolen;
+    int sched_fd; /* -1: not there */
     uint64_t next_fast_ns, next_slow_ns, next_wait_ns;
     struct disturbance_watch watch;
     bool clock_elsewhere;    /* another device computes: this CPU's clock is not read */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/machine/procfs.h"
+#include "harness/watch/own_cpus.h"
 
 enum { PROGRAMS_MAX = 4096, TEXT_MAX = 256 << 10, NAME_SIZE = 32 };
 
@@ -145,54 +146,13 @@ static void find_busiest(const struct other_programs *p, struct others *out)
 
 /* ---- all of them together ---- */
 
-/* All CPUs that a thread of this process may use. */
-static bool own_cpus(cpu_set_t *all)
-{
-    DIR *folder = opendir("/proc/self/task");
-    CPU_ZERO(all);
-    for (struct dirent *e; folder && (e = readdir(folder));) {
-        cpu_set_t one;
-        long id = strtol(e->d_name, NULL, 10);
-        if (id > 0 && sched_getaffinity((pid_t)id, sizeof(one), &one) == 0)
-            CPU_OR(all, all, &one);
-    }
-    if (folder)
-        closedir(folder);
-    return CPU_COUNT(all) > 0;
-}
-
-/* "cpu3 user nice system idle iowait irq softirq steal ...": what ran there; NAN for another line
- * or another CPU. */
-static double busy_of_line(const char *line, const cpu_set_t *cpus)
-{
-    enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, FIELDS };
-    long long ticks[FIELDS];
-    char *at;
-    if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9')
-        return NAN;
-    long cpu = strtol(line + 3, &at, 10);
-    for (int k = 0; k < FIELDS; k++)
-        ticks[k] = strtoll(at, &at, 10);
-    if (cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, cpus))
-        return NAN;
-    return (double)(ticks[USER] + ticks[NICE] + ticks[SYSTEM] + ticks[IRQ] + ticks[SOFTIRQ]) *
-           tick_s();
-}
-
 static double busy_of_cpus(const char *root, int *count)
 {
     cpu_set_t cpus;
-    double busy_s = NAN;
     char *text = malloc(TEXT_MAX);
     bool readable = own_cpus(&cpus) && text && read_file(root, "/proc/stat", text, TEXT_MAX) > 0;
+    double busy_s = readable ? cpu_seconds_of(text, &cpus).busy : NAN;
     *count = CPU_COUNT(&cpus);
-    if (readable)
-        for (char *line = text; line; line = strchr(line, '\n')) {
-            line += *line == '\n';
-            double busy = busy_of_line(line, &cpus);
-            if (!isnan(busy))
-                busy_s = isnan(busy_s) ? busy : busy_s + busy;
-        }
     free(text);
     return busy_s;
 }

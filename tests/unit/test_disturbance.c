@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "base/registry.h"
 #include "base/system/clock.h"
 #include "harness/watch/disturbance.h"
+#include "harness/watch/stolen_time.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
 
@@ -209,6 +211,33 @@ TEST(the_busiest_is_named_without_control_characters)
     assert_close(others.quota_s, 0.75, 1e-9);
     assert_true(isnan(others.all_s)); /* no /proc/stat there */
     assert_true(others.cpus >= 1);
+    remove_root(root, "");
+}
+
+/* Bug: a point on one CPU was charged with what was stolen from programs on the others. */
+TEST(time_stolen_from_other_cpus_is_none_of_ours)
+{
+    char root[64], text[200];
+    cpu_set_t usual, one;
+    long hz = sysconf(_SC_CLK_TCK);
+    make_root(root);
+    assert_int_equal(sched_getaffinity(0, sizeof(usual), &usual), 0);
+    int own = 0;
+    while (!CPU_ISSET((size_t)own, &usual))
+        own++;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)own, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+    snprintf(
+        text, sizeof(text),
+        "cpu  1 1 1 1 1 1 1 %ld 0 0\ncpu%d 1 1 1 1 1 1 1 %ld 0 0\ncpu%d 1 1 1 1 1 1 1 %ld 0 0\n",
+        9 * hz, own, 2 * hz, own + 1, 7 * hz);
+    put_file(root, "/proc/stat", text);
+    struct stolen_time *stolen = stolen_time_open(root);
+    assert_non_null(stolen);
+    assert_int_equal(stolen_time_ns(stolen), 2000000000);
+    stolen_time_close(stolen);
+    assert_int_equal(sched_setaffinity(0, sizeof(usual), &usual), 0);
     remove_root(root, "");
 }
 
