@@ -50,9 +50,11 @@ static bool is_default(const struct workload *w, const char *word)
 const char *point_params(struct arena *arena, const char *spec)
 {
     const struct workload *w = workload_of(spec);
-    const char *words[PARAM_MAX], *colon = w ? strchr(spec, ':') : NULL;
+    const char *words[PARAM_MAX], *colon = strchr(spec, ':');
     char *copy = arena_strdup(arena, colon ? colon + 1 : ""), *save = NULL;
     int count = 0;
+    if (!w)
+        return "";
     for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word && count < PARAM_MAX;
          word = strtok_r(NULL, ",", &save))
         if (!is_default(w, word))
