@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GlobalMaxPool: the largest element of each channel, NaN where there is one (libraries may pass over it). */
+ * GlobalMaxPool: the largest element of each channel; NaN where there is one, which libraries may
+ * pass over. */
 #include <math.h>
 
 #include "engine/graph/op_list.h"

@@ -38,8 +38,8 @@ static bool add_line(const char *line, const cpu_set_t *cpus, struct cpu_seconds
     for (int k = 0; k < FIELDS; k++)
         ticks[k] = strtoll(at, &at, 10);
     double tick_s = 1 / (double)sysconf(_SC_CLK_TCK);
-    sum->busy += tick_s * (double)(ticks[USER] + ticks[NICE] + ticks[SYSTEM] + ticks[IRQ] +
-                                   ticks[SOFTIRQ]);
+    sum->busy +=
+        tick_s * (double)(ticks[USER] + ticks[NICE] + ticks[SYSTEM] + ticks[IRQ] + ticks[SOFTIRQ]);
     sum->stolen += tick_s * (double)ticks[STEAL];
     return true;
 }
