@@ -61,7 +61,9 @@ static enum status add_trips(const struct bench *bench, struct bench_part *part,
 static enum status bench_cases(const struct bench *bench, struct bench_part *part,
                                struct error *err)
 {
-    for (int64_t bytes = bench->from; bytes <= bench->to; bytes *= bench->factor) {
+    int64_t factor = bench->factor, before_last = bench->to / factor;
+    for (int64_t bytes = bench->from; bytes <= bench->to;
+         bytes = bytes > before_last ? INT64_MAX : bytes * factor) {
         struct timing_case copy = {
             .reduction = bench->reduction, .dtype = bench->dtype, .bytes = bytes, .copies = true};
         TRY(add_case(part, copy, err));
