@@ -295,6 +295,12 @@ static const struct op_case cases[] = {
                "f32[72,600]!{-3:3}",
      .attrs = "steps=3 beam=5 residual=2",
      .outputs = 2},
+    {.name = "end_takes_no_place", /* its logit is among the best three, its score is the fourth */
+     .inputs = "f32[1,2,4] f32[1,2,4] i32[1]=2 f32[1,1,4]{1:2} f32[1,1,4]{1:2} f32[5,4]! "
+               "f32[4,4]! f32[4]! f32[4]! f32[1,12,16]{0.1:0.2} f32[1,16]{0.1:1} "
+               "f32[4,5]=.12,.04,.07,-1,.1,.12,.04,.07,-1,.1,.12,.04,.07,-1,.1,.12,.04,.07,-1,.1",
+     .attrs = "steps=1 beam=3",
+     .outputs = 2},
     {.name = "small_differences", /* of states, too small for 16 bits */
      .inputs = "f32[1,2,4] f32[1,2,4] i32[1]=2 f32[1,1,4]{1:1.1} f32[1,1,4]{1:1.1} "
                "f32[3,4]!{0.1:0.11} f32[4,4]! f32[4]! f32[4]! f32[1,12,16]!{0.1:0.11} "

@@ -267,6 +267,8 @@ static void attend(void *context, int64_t row, int thread)
 
 /* ---- choice of words ---- */
 
+/* A beam's rows offer `end` besides: its hypothesis has another length, so another divisor, and it
+ * may win although its logit is not among the best, or lose to words of smaller logits. */
 static void find_words(void *context, int64_t row, int thread)
 {
     const struct run *r = context;
@@ -274,21 +276,20 @@ static void find_words(void *context, int64_t row, int thread)
     const struct decoder_shape *s = &r->state->s;
     const float *x = r->m.logits + row * s->vocabulary;
     struct candidate *best = r->m.candidates + row * (s->beam + 1);
-    bool has_end = false;
+    bool has_end = s->beam == 1;
     if (r->beams.now.finished[row]) {
         best[0] = (struct candidate){0, s->end};
         r->m.counts[row] = 1;
         return;
     }
-    int count = largest(x, s->vocabulary, s->beam, best);
+    int count = largest(x, s->vocabulary, s->beam > 1 ? s->beam + 1 : 1, best);
     double base = s->beam > 1 ? log_sum(x, s->vocabulary) : 0;
     for (int k = 0; k < count; k++) {
         best[k].gain -= base;
         has_end = has_end || best[k].token == s->end;
     }
-    /* another length, so another divisor: `end` may win although its logit is not among the best */
-    if (s->beam > 1 && !has_end)
-        best[count++] = (struct candidate){(double)x[s->end] - base, s->end};
+    if (!has_end)
+        best[count - 1] = (struct candidate){(double)x[s->end] - base, s->end};
     r->m.counts[row] = count;
 }
 
