@@ -47,6 +47,17 @@ static enum status end(struct exe *exe, struct error *err)
     return branches_settle(exe, err);
 }
 
+/* Whoever compiles may have them on a stack that is gone when the executable is used. */
+static enum status keep_names(struct exe *exe, struct error *err)
+{
+    struct exe_options *o = &exe->options;
+    const char **names[] = {&o->providers, &o->cache, &o->only, &o->device};
+    for (int k = 0; k < ARRAY_COUNT(names); k++)
+        if (*names[k] && !(*names[k] = arena_strdup(&exe->arena, *names[k])))
+            return FAIL_NO_MEMORY(err);
+    return STATUS_OK;
+}
+
 /* *out: NULL where `make` fails. */
 static enum status exe_make(const struct graph *graph, const struct exe_options *options,
                             enum status (*make)(struct exe *exe, const struct graph *graph,
@@ -59,7 +70,9 @@ static enum status exe_make(const struct graph *graph, const struct exe_options 
         return FAIL_NO_MEMORY(err);
     exe->options = *options;
     exe->pool = options->pool;
-    enum status status = make(exe, graph, err);
+    enum status status = keep_names(exe, err);
+    if (status == STATUS_OK)
+        status = make(exe, graph, err);
     if (status == STATUS_OK)
         *out = exe;
     else

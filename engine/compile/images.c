@@ -94,8 +94,10 @@ enum status images_settle(const struct graph *graph, struct exe **exe, struct er
     int known = ways_known(&ways, *exe), usual = options.images == IMAGES_PLAIN;
     options.images = usual ? IMAGES_LAST : IMAGES_PLAIN;
     if (known == !usual) {
-        exe_free(*exe);
-        TRY(exe_begin(graph, &options, exe, err));
+        struct exe *first = *exe; /* whose names the options still have */
+        enum status begun = exe_begin(graph, &options, exe, err);
+        exe_free(first);
+        TRY(begun);
     }
     TRY(exe_end(exe, err));
     if (known != NONE)

@@ -28,6 +28,7 @@ enum images {
     IMAGES_PLAIN,
 };
 
+/* An executable keeps names of its own. */
 struct exe_options {
     int threads;              /* <= 0: all CPUs of the mask */
     enum isa isa;             /* highest instruction set allowed */

@@ -50,6 +50,25 @@ TEST(small_resnet_runs_right)
     model_runs_right("resnet50:image=64,version=1.5");
 }
 
+/* Callers have it on their stack, and compile again by what an executable says it was made of. */
+TEST(names_of_options_outlive_what_they_were_given_in)
+{
+    struct graph *g;
+    struct exe_options options = quick();
+    char cache[] = "a cache", providers[] = "native", device[] = "cpu";
+    MUST(workload_open, "fc", 1, PRECISION_F32, &g);
+    options.cache = cache;
+    options.providers = providers;
+    options.device = device;
+    struct exe *exe = compiled(g, &options);
+    cache[0] = providers[0] = device[0] = '?';
+    assert_string_equal(exe_options(exe)->cache, "a cache");
+    assert_string_equal(exe_options(exe)->providers, "native");
+    assert_string_equal(exe_options(exe)->device, "cpu");
+    exe_free(exe);
+    graph_free(g);
+}
+
 TEST(small_bert_runs_right)
 {
     model_runs_right("bert_base:tokens=8");
