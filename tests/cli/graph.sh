@@ -272,6 +272,7 @@ refuses 'width is 101; it must be a multiple of 4' ridge graph crnn:width=101
 refuses 'height is 1; it must be at least 2' ridge graph cpn:height=1
 refuses 'image is 2; it must be at least 3' ridge graph resnet50:image=2
 refuses 'beam is 33; it can be at most 32' ridge graph nmt:beam=33
+refuses 'beam is 12; it can be at most 11' ridge graph nmt:beam=12,vocabulary=12
 for fits in bert_base:tokens=512 dien:history=2 cpn:height=2 resnet50:image=3 crnn:width=4 \
     mask_rcnn:image=64 faster_rcnn:height=10,width=10,proposals=9; do
     runs ridge graph "$fits"

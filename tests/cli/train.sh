@@ -229,6 +229,13 @@ runs ridge train googlenet --tiny -b 2 -n 2 -t 1 --no-tune --db "$db"
 runs ridge train googlenet --tiny -b 2 --sizes 32:1,48:1 -t 1 --no-tune --db "$db"
 is "points" "3 2" "$(sql "SELECT count(*) FILTER (WHERE workload = 'ncf') || ' ' || count(*) FILTER (WHERE workload <> 'ncf') FROM point")"
 
+# Too small to hold anything that is asked for, they would have a loss of nothing, which is no number.
+for small in tokens=4,depth=1,width=8,heads=2,vocabulary=8 tokens=1,depth=1,width=8,heads=2,vocabulary=8; do
+    refuses 'tokens is [14]; it must be at least 5' ridge train "bert_base:$small" -b 1 -n 1
+done
+runs ridge train bert_base:tokens=5,depth=1,width=8,heads=2,vocabulary=8 -b 1 -n 8 -t 1 --no-tune
+refuses 'target is 1; it must be at least 2' ridge train nmt:source=3,target=1,vocabulary=5,width=4 -b 2 -n 1
+
 # A training that diverges is kept as failed, with the reason and without times: nothing to be ranked.
 db=$tap_dir/diverged.db
 run ridge train ncf --tiny --rate 1e30 -n 5 -t 1 --no-tune --db "$db"

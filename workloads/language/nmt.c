@@ -25,7 +25,7 @@ static const struct param params[] = {
     {"source", "74", NULL, "words of a source sentence, padding included"},
     {"target", "74", NULL, "words of a translation at most, 2 at least to learn"},
     {"beam", "1", NULL, "hypotheses that are followed, 32 at most; 1: greedy, as AI Matrix ran it"},
-    {"vocabulary", "36548", NULL, "words of each language, 4 at least"},
+    {"vocabulary", "36548", NULL, "words of each language, 4 at least, and more than beam"},
     {"width", "1024", NULL, "of a layer, a word and the attention"},
     {"dropout", "inputs", dropouts, "while it learns: what of a layer loses 0.2 of its elements"},
     {.name = NULL},
@@ -222,12 +222,14 @@ static struct encoder read_source(struct graph *g, const struct nmt *m, int *len
 static void build(struct graph *g, const struct workload_config *config)
 {
     struct nmt m = nmt_of(config);
+    int64_t beam = config_int(config, "beam");
     int lengths;
-    if (!at_most(g, "beam", config_int(config, "beam"), BEAM_MAX) ||
-        !at_least(g, "vocabulary", m.vocabulary, FIRST + 1))
+    if (!at_most(g, "beam", beam, BEAM_MAX) ||
+        !at_least(g, "vocabulary", m.vocabulary, FIRST + 1) ||
+        !at_most(g, "beam", beam, m.vocabulary - 1))
         return;
     struct encoder encoder = read_source(g, &m, &lengths);
-    decode(g, &m, &encoder, lengths, config_int(config, "beam"));
+    decode(g, &m, &encoder, lengths, beam);
 }
 
 /* ---- training ---- */
@@ -327,7 +329,7 @@ static void build_loss(struct graph *g, const struct workload_config *config)
 {
     struct nmt m = nmt_of(config);
     int lengths;
-    if (!at_least(g, "vocabulary", m.vocabulary, FIRST + 1))
+    if (!at_least(g, "vocabulary", m.vocabulary, FIRST + 1) || !at_least(g, "target", m.target, 2))
         return;
     struct shape shape = shape_of(m.batch, m.target);
     struct fill any = {.kind = FILL_INDEX, .a = FIRST, .b = (double)m.vocabulary};

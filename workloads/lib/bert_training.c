@@ -16,6 +16,9 @@
 
 enum { NOT_ASKED = -1 };
 
+/* The shortest made-up text of it is [CLS] [SEP] word [SEP]: a batch without words has no loss. */
+enum { TOKENS_LEAST = 5 };
+
 /* How many words of a sequence are asked for. */
 static int64_t asked_of(int64_t tokens)
 {
@@ -62,7 +65,8 @@ static int next_sentence_logits(struct graph *g, const struct bert *b, int x)
 static void build_loss(struct graph *g, const struct workload_config *config)
 {
     struct bert b = bert_of(config);
-    if (!at_least(g, "vocabulary", b.vocabulary, BERT_WORDS + 2))
+    if (!at_least(g, "vocabulary", b.vocabulary, BERT_WORDS + 2) ||
+        !at_least(g, "tokens", b.tokens, TOKENS_LEAST))
         return;
     int words, x = bert_encoder(g, &b, &words);
     if (x == NONE)

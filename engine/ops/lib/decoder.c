@@ -20,8 +20,9 @@ static enum status expect(const struct node *node, int input, const struct shape
 static enum status check_attributes(const struct decoder_shape *s, struct error *err)
 {
     if (s->beam < 1 || s->beam > DECODER_BEAM_MAX || s->beam >= s->vocabulary)
-        return FAIL(err, STATUS_FAILED, "AttentionDecoder: beam %lld is not 1 to %d",
-                    (long long)s->beam, DECODER_BEAM_MAX);
+        return FAIL(err, STATUS_FAILED,
+                    "AttentionDecoder: beam %lld is not 1 to %d, or not below %lld words",
+                    (long long)s->beam, DECODER_BEAM_MAX, (long long)s->vocabulary);
     if (s->steps < 1)
         return FAIL(err, STATUS_FAILED, "AttentionDecoder: %lld steps", (long long)s->steps);
     if (s->start < 0 || s->start >= s->vocabulary || s->end < 0 || s->end >= s->vocabulary)
