@@ -110,6 +110,26 @@ TEST(a_sample_is_two_lines_with_hidden_words)
     data_case_close(&c);
 }
 
+/* Of which --read-limit counts the bytes. */
+TEST(lines_have_the_bytes_of_their_own_file)
+{
+    static const char *const held_out[] = {"The dog sat\nand ran over to the other side\n",
+                                           "a\nb\nc\nd\ne\nf\ng\nh\n"};
+    const int64_t of_each[] = {21, 2}, learnt = (sizeof(book) - 1) / 5; /* five lines */
+    for (int k = 0; k < 2; k++) {
+        struct data_case c;
+        int64_t bytes[DATA_PARTS] = {0};
+        MUST(open_text, &c, book, held_out[k]);
+        for (int part = 0; part < DATA_PARTS; part++) {
+            c.batch.held_out = part == DATA_HELD_OUT;
+            MUST(data_fill, &c.set, &c.batch, 0, 4, &bytes[part]);
+        }
+        assert_int_equal(bytes[DATA_LEARNT], 4 * 2 * learnt);
+        assert_int_equal(bytes[DATA_HELD_OUT], 4 * 2 * of_each[k]);
+        data_case_close(&c);
+    }
+}
+
 TEST(text_without_neighbours_is_refused)
 {
     struct data_case c;

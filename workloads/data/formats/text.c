@@ -30,7 +30,7 @@ struct text {
     int64_t learnt_lines; /* of the file to learn from: the first ones */
     int64_t *starts[DATA_PARTS]; /* lines that are followed by another one */
     int64_t tokens, asked, vocabulary;
-    int64_t line_bytes; /* mean */
+    int64_t line_bytes[DATA_PARTS]; /* mean of the part's file */
 };
 
 /* ---- the file ---- */
@@ -76,6 +76,7 @@ static enum status read_file(struct data_set *set, const char *name, bool learnt
     struct data_text file;
     struct field line, copy, word;
     bool follows = false;
+    int64_t before = t->line_count;
     TRY(data_map(&set->source, name, &file, err));
     struct lines lines = lines_of(&file);
     while (lines_next(&lines, &line)) {
@@ -87,7 +88,9 @@ static enum status read_file(struct data_set *set, const char *name, bool learnt
             TRY(add_line(set, line, learnt, err));
         follows = !empty;
     }
-    t->line_bytes = t->line_count ? (int64_t)file.size / t->line_count + 1 : 0;
+    int64_t lines_read = t->line_count - before;
+    t->line_bytes[learnt ? DATA_LEARNT : DATA_HELD_OUT] =
+        lines_read ? (int64_t)file.size / lines_read : 0;
     return STATUS_OK;
 }
 
@@ -190,6 +193,7 @@ static enum status text_open(struct data_set *set, const struct graph *graph, st
     const char *held_out = data_has(&set->source, "valid.txt")  ? "valid.txt"
                            : data_has(&set->source, "test.txt") ? "test.txt"
                                                                 : NULL;
+    t->line_bytes[DATA_HELD_OUT] = t->line_bytes[DATA_LEARNT];
     if (held_out)
         TRY(read_file(set, held_out, false, err));
     TRY(number_words(set, err));
@@ -262,7 +266,7 @@ static enum status text_read(const struct data_set *set, struct data_rows *rows,
         random[row] =
             put_lines(t, starts, set->count[batch->held_out], starts[rows->record[k]], &b);
         bert_hide_words(&b, t->asked, at + row * t->asked, word + row * t->asked);
-        rows->bytes += 2 * t->line_bytes;
+        rows->bytes += 2 * t->line_bytes[batch->held_out];
     }
     return STATUS_OK;
 }
