@@ -115,6 +115,15 @@ TEST(other_characters_than_ascii)
     IDS(&c, AH, FIRST, SECOND, ZZ, AH, AH);
 }
 
+/* Python's split() cuts at them, too. */
+TEST(separators_of_lines_and_paragraphs_cut)
+{
+    struct cut c;
+    cut(&c, theirs, LETTERS_AS_VOCABULARY, "want\xe2\x80\xa8wa\xe2\x80\xa9un");
+    IDS(&c, WANT, WA, UN);
+    assert_int_equal(c.unknown, 0);
+}
+
 TEST(small_letters_have_no_accents)
 {
     static const uint32_t letters[][2] = {

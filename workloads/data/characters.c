@@ -50,12 +50,12 @@ int character_put(uint32_t c, char *text)
     return size;
 }
 
-/* Unicode's category Zs, and the blanks of ASCII. */
+/* Unicode's categories Zs, Zl and Zp, and the blanks of ASCII. */
 bool character_is_blank(uint32_t c)
 {
-    static const struct range blanks[] = {{0x09, 0x0a},     {0x0d, 0x0d},     {0x20, 0x20},
-                                          {0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a},
-                                          {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
+    static const struct range blanks[] = {
+        {0x09, 0x0a},     {0x0d, 0x0d},     {0x20, 0x20},     {0xa0, 0xa0},     {0x1680, 0x1680},
+        {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
     return is_among(c, blanks, ARRAY_COUNT(blanks));
 }
 
