@@ -72,6 +72,22 @@ TEST(a_pair_is_a_sentence_and_its_translation)
     data_case_close(&c);
 }
 
+#define MARK "\xef\xbb\xbf"
+
+TEST(the_mark_of_byte_order_is_no_part_of_a_word)
+{
+    struct data_case c;
+    struct error err;
+    assert_int_equal(OPEN(&c, &err, {"train.de", MARK "a b\nb\n"}, {"train.en", MARK "x\ny\n"},
+                          {"valid.de", MARK "a\n"}, {"valid.en", MARK "x\n"},
+                          {"vocab.de", MARK "<unk>\n<s>\n</s>\na\nb\n"},
+                          {"vocab.en", MARK "<unk>\n<s>\n</s>\nx\ny\n"}),
+                     STATUS_OK);
+    assert_int_equal(c.set.words, 7);
+    assert_int_equal(c.set.unknown, 0);
+    data_case_close(&c);
+}
+
 /* Columns after the second are remarks; every tenth pair is held out. */
 TEST(a_file_may_have_both)
 {

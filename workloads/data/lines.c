@@ -10,8 +10,11 @@ enum { LINE_MAX_BYTES = 1 << 20, SHOWN_MAX = 40, NUMBER_MAX = 40 };
 
 struct lines lines_of(const struct data_text *text)
 {
-    const char *at = text->data;
-    return (struct lines){.name = text->name, .at = at, .end = at ? at + text->size : at};
+    static const char mark[] = "\xef\xbb\xbf"; /* of the order of bytes, as some editors write it */
+    const char *at = text->data, *end = at ? at + text->size : at;
+    if (text->size >= sizeof(mark) - 1 && memcmp(at, mark, sizeof(mark) - 1) == 0)
+        at += sizeof(mark) - 1;
+    return (struct lines){.name = text->name, .at = at, .end = end};
 }
 
 bool lines_next(struct lines *l, struct field *line)

@@ -20,6 +20,7 @@ struct lines {
     bool unended;   /* the line was the last one and has no line feed */
 };
 
+/* A mark of byte order before the first line is passed over. */
 struct lines lines_of(const struct data_text *text);
 /* Lines of more than 1 MiB are cut there. False: there are no more. */
 bool lines_next(struct lines *lines, struct field *line);
