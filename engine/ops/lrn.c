@@ -3,6 +3,7 @@
  * Krizhevsky et al. 2012, section 3.3. */
 #include <math.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 
@@ -18,8 +19,10 @@ static enum status infer(const struct infer *c, struct error *err)
 
 static void cost(const struct infer *c, struct cost *cost)
 {
-    double count = (double)shape_count(&c->in[0]->shape);
-    cost->elementwise = (2 * (double)node_int(c->node, "size", 1) + 6) * count;
+    const struct shape *x = &c->in[0]->shape;
+    double count = (double)shape_count(x);
+    int64_t terms = smaller(node_int(c->node, "size", 1), 2 * x->dim[1]);
+    cost->elementwise = (2 * (double)terms + 6) * count;
     cost->transcendentals = count;
 }
 
@@ -66,6 +69,9 @@ static const struct op_case cases[] = {
      .inputs = "f32[1,16,5,5]{-9:9}",
      .attrs = "size=3 alpha=0.02 beta=0.5 bias=2.0"},
     {.name = "wider_than_channels", .inputs = "f32[1,3,4,4]{-9:9}", .attrs = "size=9 alpha=0.1"},
+    {.name = "wider_than_any",
+     .inputs = "f32[1,3,4,4]{-9:9}",
+     .attrs = "size=1073741824 alpha=1e8"},
     {.name = "rank_3", .inputs = "f32[2,8,11]{-9:9}", .attrs = "size=5 alpha=0.1"},
 };
 

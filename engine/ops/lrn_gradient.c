@@ -6,6 +6,7 @@
  */
 #include <math.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/op.h"
 
 static const char *const attrs[] = {"alpha", "beta", "bias", "size", NULL};
@@ -23,8 +24,10 @@ static enum status infer(const struct infer *c, struct error *err)
 
 static void cost(const struct infer *c, struct cost *cost)
 {
-    double count = (double)shape_count(&c->in[0]->shape);
-    cost->elementwise = (3 * (double)node_int(c->node, "size", 1) + 12) * count;
+    const struct shape *x = &c->in[0]->shape;
+    double count = (double)shape_count(x);
+    int64_t terms = smaller(node_int(c->node, "size", 1), 2 * x->dim[1]);
+    cost->elementwise = (3 * (double)terms + 12) * count;
     cost->transcendentals = count;
 }
 
@@ -66,8 +69,8 @@ static enum status reference(const struct ref_call *call, struct error *err)
     int64_t plane = shape_span(&x->shape, 2, x->shape.rank);
     struct line line = {.channels = channels,
                         .step = plane,
-                        .before = (size - 1) / 2,
-                        .after = size - 1 - (size - 1) / 2,
+                        .before = smaller((size - 1) / 2, channels),
+                        .after = smaller(size - 1 - (size - 1) / 2, channels),
                         .alpha = node_float(call->node, "alpha", 1e-4) / (double)size,
                         .beta = node_float(call->node, "beta", 0.75),
                         .bias = node_float(call->node, "bias", 1)};
@@ -94,6 +97,9 @@ static const struct op_case cases[] = {
     {.name = "wider_than_channels",
      .inputs = "f32[1,3,4,4] f32[1,3,4,4]{-9:9}",
      .attrs = "size=9 alpha=0.1"},
+    {.name = "wider_than_any",
+     .inputs = "f32[1,3,4,4] f32[1,3,4,4]{-9:9}",
+     .attrs = "size=1073741824 alpha=1e8"},
     {.name = "rank_3", .inputs = "f32[2,8,11] f32[2,8,11]{-9:9}", .attrs = "size=5 alpha=0.1"},
 };
 

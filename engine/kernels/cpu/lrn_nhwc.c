@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/simd_math.h"
@@ -38,11 +39,13 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->channels = q->in[0].shape.dim[1];
     s->positions = s->channels ? shape_count(&q->in[0].shape) / s->channels : 0;
     s->positions_per_tile = rows_of_tile(s->positions, s->channels, TILE_ELEMENTS, q->threads);
-    s->size = node_int(q->node, "size", 1);
-    s->before = (s->size - 1) / 2;
+    int64_t size = node_int(q->node, "size", 1), before = (size - 1) / 2;
+    /* Channels that are not there add nothing. */
+    s->before = smaller(before, s->channels);
+    s->size = s->before + 1 + smaller(size - 1 - before, s->channels);
     /* Squares with floats for the window and for the tail of a vector. */
     s->stride = (s->channels + s->size + VL + 15) / 16 * 16;
-    s->alpha = (float)(node_float(q->node, "alpha", 1e-4) / (double)s->size);
+    s->alpha = (float)(node_float(q->node, "alpha", 1e-4) / (double)size);
     s->beta = (float)node_float(q->node, "beta", 0.75);
     s->bias = (float)node_float(q->node, "bias", 1);
     s->threads = q->threads;
