@@ -20,6 +20,25 @@ static void set_weights(const struct desc *w, int64_t group, struct conv *conv)
     conv->weights_any = md_any(rank + shift, dim);
 }
 
+/* Whether the window at a position of dimension k has no tap inside the input. */
+static bool sees_nothing(const struct window *w, int k, int64_t position)
+{
+    int64_t at = position * w->stride[k] - w->pad_begin[k];
+    for (int64_t tap = 0; tap < w->kernel[k]; tap++, at += w->dilation[k])
+        if (at >= 0 && at < w->in[k])
+            return false;
+    return true;
+}
+
+static bool has_blind_windows(const struct window *w)
+{
+    for (int k = 0; k < w->rank; k++)
+        for (int64_t position = 0; position < w->out[k]; position++)
+            if (sees_nothing(w, k, position))
+                return true;
+    return false;
+}
+
 enum status conv_from_query(const struct kernel_query *q, struct conv *conv, struct error *why)
 {
     const struct desc *x = query_in(q, 0), *w = query_in(q, 1), *bias = query_in(q, 2);
@@ -36,6 +55,7 @@ enum status conv_from_query(const struct kernel_query *q, struct conv *conv, str
     if (conv->has_bias)
         TRY(md_from_desc(bias, &conv->bias, why));
     set_weights(w, window.group, conv);
+    conv->blind = has_blind_windows(&window);
     for (int k = 0; k < conv->spatial; k++) {
         conv->stride[k] = window.stride[k];
         conv->dilation[k] = window.dilation[k] - 1;

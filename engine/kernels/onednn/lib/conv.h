@@ -9,6 +9,7 @@
 struct conv {
     int spatial; /* 1 to 3 */
     bool has_bias;
+    bool blind; /* some windows see nothing but padding */
     dnnl_memory_desc_t src, dst, bias;
     dnnl_memory_desc_t weights; /* as the node has them: [O, I, k] or [G, O / G, I, k] */
     dnnl_memory_desc_t weights_any;
