@@ -141,6 +141,18 @@ static const struct op_case cases[] = {
      .inputs = "f32[1,3,6,7,8] f32[5,3,3,2,3]! f32[5]!",
      .attrs = "pads=[1,0,1,1,1,1] strides=[1,2,1]"},
     {.name = "3d_group", .inputs = "f32[1,4,5,5,5] f32[6,2,2,2,2]!", .attrs = "group=2"},
+    {.name = "3d_padded_plane",
+     .inputs = "f32[2,3,1,5,6] f32[5,3,1,3,2]! f32[5]!",
+     .attrs = "pads=[2,0,1,1,1,1]"},
+    {.name = "3d_padded_plane_of_many_channels",
+     .inputs = "f32[2,9,1,6,6] f32[20,9,1,3,3]!",
+     .attrs = "pads=[1,1,1,1,1,1]"},
+    {.name = "3d_padded_plane_depthwise",
+     .inputs = "f32[2,16,1,6,6] f32[16,1,1,3,3]!",
+     .attrs = "group=16 pads=[1,1,1,0,1,1]"},
+    {.name = "3d_padding_alone",
+     .inputs = "f32[1,4,1,6,6] f32[5,4,1,3,3]! f32[5]!",
+     .attrs = "pads=[1,0,0,0,0,0] strides=[2,1,1]"},
 };
 
 REGISTER(op, conv) = {

@@ -107,6 +107,12 @@ static enum status reference(const struct ref_call *call, struct error *err)
 }
 
 static const struct op_case cases[] = {
+    {.name = "3d_padded_plane",
+     .inputs = "f32[2,3,1,5,6] f32[2,16,3,5,6]",
+     .attrs = "kernel_shape=[1,3,3] pads=[2,1,1,0,1,1]"},
+    {.name = "3d_padded_plane_of_many_channels",
+     .inputs = "f32[2,9,1,6,6] f32[2,20,3,6,6]",
+     .attrs = "kernel_shape=[1,3,3] pads=[1,1,1,1,1,1]"},
     {.name = "3x3_same",
      .inputs = "f32[1,16,14,14] f32[1,32,14,14]",
      .attrs = "kernel_shape=[3,3] pads=[1,1,1,1]"},

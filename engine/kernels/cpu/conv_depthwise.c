@@ -33,7 +33,7 @@ static enum status check(const struct conv_shape *s, struct error *why)
     if (s->group_in > VL || VL % s->group_in)
         return UNSUPPORTED(why, "%lld channels a group do not divide a vector",
                            (long long)s->group_in);
-    if (w->kernel[0] != 1 || w->in[0] != 1)
+    if (!window_is_flat(w))
         return UNSUPPORTED(why, "three spatial dimensions");
     int64_t columns =
         (DEPTHWISE_PIXELS_MAX - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;

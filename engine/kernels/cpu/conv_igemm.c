@@ -114,7 +114,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 {
     struct conv_shape *s = &state->shape;
     TRY(conv_shape_from(q, CONV_PLAIN, s, why));
-    if (s->window.group > 1 && s->group_in == 1 && s->group_out == 1 && s->window.in[0] == 1)
+    if (s->window.group > 1 && s->group_in == 1 && s->group_out == 1 && window_is_flat(&s->window))
         return UNSUPPORTED(why, "depthwise");
     struct gemm_size size = size_of(q, s);
     state->large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;

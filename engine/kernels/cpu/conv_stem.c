@@ -177,7 +177,7 @@ static enum status fits(const struct conv_shape *s, struct error *why)
         return UNSUPPORTED(why, "groups");
     if (s->channels > CHANNELS_MAX)
         return UNSUPPORTED(why, "more than %d input channels", CHANNELS_MAX);
-    if (w->in[0] != 1 || w->kernel[0] != 1)
+    if (!window_is_flat(w))
         return UNSUPPORTED(why, "three spatial dimensions");
     if (w->dilation[2] != 1)
         return UNSUPPORTED(why, "dilation along lines");

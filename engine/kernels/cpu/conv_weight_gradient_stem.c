@@ -52,7 +52,7 @@ static enum status fits(const struct kernel_query *q, const struct window *w, st
         return UNSUPPORTED(why, "channels of dy are no whole vectors");
     if (w->group > 1)
         return UNSUPPORTED(why, "groups");
-    if (w->kernel[0] != 1 || w->in[0] != 1 || w->dilation[2] != 1)
+    if (!window_is_flat(w) || w->dilation[2] != 1)
         return UNSUPPORTED(why, "three dimensions, or dilation along a line");
     if (shape_count(&q->in[0].shape) == 0 || shape_count(&q->in[1].shape) == 0)
         return UNSUPPORTED(why, "an empty tensor");

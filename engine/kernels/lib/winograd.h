@@ -29,7 +29,7 @@ static inline enum status winograd_fits(const struct window *w, int64_t channels
 {
     if (w->group > 1)
         return UNSUPPORTED(why, "groups");
-    if (w->kernel[0] != 1 || w->in[0] != 1 || w->kernel[1] != 3 || w->kernel[2] != 3)
+    if (!window_is_flat(w) || w->kernel[1] != 3 || w->kernel[2] != 3)
         return UNSUPPORTED(why, "the kernel is not 3x3");
     if (w->stride[1] != 1 || w->stride[2] != 1 || w->dilation[1] != 1 || w->dilation[2] != 1)
         return UNSUPPORTED(why, "stride or dilation is not 1");

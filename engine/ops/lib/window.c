@@ -219,6 +219,11 @@ struct window window_to_3d(const struct window *window)
     return w;
 }
 
+bool window_is_flat(const struct window *w)
+{
+    return w->in[0] == 1 && w->kernel[0] == 1 && w->out[0] == 1 && w->pad_begin[0] == 0;
+}
+
 static int64_t product(const int64_t *size, int count)
 {
     int64_t total = 1;

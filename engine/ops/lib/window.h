@@ -30,6 +30,8 @@ enum status window_transposed_from_node(const struct node *node, const struct sh
 
 /* The same window with rank 3: leading dimensions of size 1. */
 struct window window_to_3d(const struct window *window);
+/* Whether one of rank 3 sees one plane alone: its first dimension is 1, without padding. */
+bool window_is_flat(const struct window *window);
 int64_t window_in_count(const struct window *window);  /* input positions of one channel */
 int64_t window_out_count(const struct window *window); /* output positions */
 int64_t window_taps(const struct window *window);      /* positions of the kernel */
