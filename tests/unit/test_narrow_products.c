@@ -18,6 +18,7 @@ enum { M = 130, N = 300, K = 5003 };
 struct product {
     int64_t perm[2]; /* of the right operand */
     bool also_output, zero_points;
+    bool row_of_zeros; /* one per column of b, as a matrix [1, N] */
 };
 
 static int bytes(struct graph *g, const char *name, enum dtype dtype, struct shape shape)
@@ -39,6 +40,8 @@ static struct graph *graph_of(const struct product *p)
         zero_a = bytes(g, "zero_a", DTYPE_U8, shape_of(M));
         zero_b = bytes(g, "zero_b", DTYPE_I8, shape_of(N));
     }
+    if (p->row_of_zeros)
+        zero_b = bytes(g, "zero_b", DTYPE_I8, shape_of(1, N));
     int y = graph_node(g, "MatMulInteger", "y", INPUTS(a, turn, zero_a, zero_b), NO_ATTRS);
     graph_output(g, y);
     if (p->also_output)
@@ -62,6 +65,11 @@ TEST(transpositions_are_taken_away)
     expect_transposes(&(struct product){.perm = {1, 0}}, 1, 0);
     expect_transposes(&(struct product){.perm = {1, 0}, .zero_points = true}, 1, 0);
     expect_transposes(&(struct product){.perm = {1, 0}, .also_output = true}, 1, 1);
+}
+
+TEST(a_matrix_of_zero_points_keeps_its_transposition)
+{
+    expect_transposes(&(struct product){.perm = {1, 0}, .row_of_zeros = true}, 1, 1);
 }
 
 /* The largest error of output 0, the native kernel being used. */

@@ -36,6 +36,16 @@ static int turned_from(const struct graph *g, int value)
     return turn->inputs[0];
 }
 
+/* Whether the zero points of bytes lie as the matrix of input k does: not as a list, so that they
+ * would have to be turned, too. */
+static bool is_tied(const struct graph *g, const struct node *node, int k)
+{
+    int zero =
+        node->op == &op_mat_mul_integer && node->op_inputs > 2 + k ? node->inputs[2 + k] : NONE;
+    const struct shape *shape = zero == NONE ? NULL : &g->values[zero].shape;
+    return shape && shape->rank > 1 && shape_count(shape) > 1;
+}
+
 /* Turns an attribute over that is 0 where it is absent. */
 static enum status flip(struct graph *g, struct node *node, const char *name, struct error *err)
 {
@@ -49,7 +59,8 @@ enum status pass_absorb_transpose(struct graph *g, struct error *err)
     for (int n = 0; n < g->node_count; n++) {
         struct node *node = &g->nodes[n];
         for (int k = 0; k < ARRAY_COUNT(names) && !node->dead; k++) {
-            int from = understands(node->op, names[k]) ? turned_from(g, node->inputs[k]) : NONE;
+            bool can = understands(node->op, names[k]) && !is_tied(g, node, k);
+            int from = can ? turned_from(g, node->inputs[k]) : NONE;
             for (; from != NONE; from = turned_from(g, from)) {
                 node->inputs[k] = from;
                 TRY(flip(g, node, names[k], err));
