@@ -15,6 +15,8 @@ static enum status infer(const struct infer *c, struct error *err)
     struct window w;
     struct shape y;
     TRY(conv_shape_from(c->node, &c->in[0]->shape, &c->in[1]->shape, &w, &y, err));
+    TRY(quantize_check(c, &c->in[0]->shape, 2, 1, err));
+    TRY(quantize_check(c, &c->in[1]->shape, 3, 0, err));
     infer_set(c, 0, DTYPE_I32, &y);
     return STATUS_OK;
 }

@@ -7,12 +7,11 @@ static const char *const attrs[] = {"axis", "block_size", "output_dtype", NULL};
 
 static enum status infer(const struct infer *c, struct error *err)
 {
-    struct quantize_scales scales;
     int64_t code = node_int(c->node, "output_dtype", 0);
     enum dtype type = code ? dtype_from_onnx(code) : c->in[1]->dtype;
     if (!dtype_is_float(type))
         return UNSUPPORTED(err, "DequantizeLinear to %s", dtype_name(type));
-    TRY(quantize_scales_from(c->node, &c->in[0]->shape, &c->in[1]->shape, &scales, err));
+    TRY(quantize_check_scales(c, err));
     infer_set(c, 0, type, &c->in[0]->shape);
     return STATUS_OK;
 }

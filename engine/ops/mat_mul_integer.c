@@ -10,10 +10,23 @@
 
 static const char *const attrs[] = {"transB", NULL};
 
+/* The axis of a factor that has a zero point of its own per index. */
+static int row_axis(const struct shape *a)
+{
+    return a->rank > 1 ? -2 : -1;
+}
+
+static int column_axis(const struct node *node)
+{
+    return node_int(node, "transB", 0) ? -2 : -1;
+}
+
 static enum status infer(const struct infer *c, struct error *err)
 {
     struct shape y;
     TRY(matmul_infer(c->node, &c->in[0]->shape, &c->in[1]->shape, &y, err));
+    TRY(quantize_check(c, &c->in[0]->shape, 2, row_axis(&c->in[0]->shape), err));
+    TRY(quantize_check(c, &c->in[1]->shape, 3, column_axis(c->node), err));
     infer_set(c, 0, DTYPE_I32, &y);
     return STATUS_OK;
 }
@@ -21,9 +34,8 @@ static enum status infer(const struct infer *c, struct error *err)
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     const struct ref_tensor *a = call->in[0], *b = call->in[1], *y = call->out[0];
-    int rows = a->shape.rank > 1 ? -2 : -1;
+    int rows = row_axis(&a->shape), columns = column_axis(call->node);
     double *as = quantize_centred(a, call->in_count > 2 ? call->in[2] : NULL, rows);
-    int columns = node_int(call->node, "transB", 0) ? -2 : -1;
     double *bs = quantize_centred(b, call->in_count > 3 ? call->in[3] : NULL, columns);
     double *sums = calloc((size_t)y->count + 1, sizeof(*sums));
     struct ref_matrix left = {&a->shape, as}, right = {&b->shape, bs};

@@ -14,11 +14,30 @@ enum { X, X_SCALE, X_ZERO, WEIGHTS, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS };
 static const char *const attrs[] = {"auto_pad", "dilations", "group", "kernel_shape",
                                     "pads",     "strides",   NULL};
 
+static enum status check(const struct infer *c, struct error *err)
+{
+    const struct shape *weights = &c->in[WEIGHTS]->shape, one = {.rank = 0};
+    struct shape channels = shape_of(weights->dim[0]);
+    TRY(quantize_check(c, &one, X_SCALE, 0, err));
+    TRY(quantize_check(c, &c->in[X]->shape, X_ZERO, 1, err));
+    TRY(quantize_check(c, &channels, W_SCALE, 0, err));
+    TRY(quantize_check(c, weights, W_ZERO, 0, err));
+    TRY(quantize_check(c, &one, Y_SCALE, 0, err));
+    TRY(quantize_check(c, &one, Y_ZERO, 0, err));
+    if (infer_has(c, BIAS) && !shape_equal(&c->in[BIAS]->shape, &channels))
+        return FAIL(err, STATUS_FAILED,
+                    "QLinearConv: the bias has not one element for each of "
+                    "%lld channels",
+                    (long long)channels.dim[0]);
+    return STATUS_OK;
+}
+
 static enum status infer(const struct infer *c, struct error *err)
 {
     struct window w;
     struct shape y;
     TRY(conv_shape_from(c->node, &c->in[X]->shape, &c->in[WEIGHTS]->shape, &w, &y, err));
+    TRY(check(c, err));
     infer_set(c, 0, c->in[Y_ZERO]->dtype, &y);
     return STATUS_OK;
 }

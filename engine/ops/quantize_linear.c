@@ -11,7 +11,6 @@ static const char *const attrs[] = {"axis",      "block_size", "output_dtype",
 
 static enum status infer(const struct infer *c, struct error *err)
 {
-    struct quantize_scales scales;
     int64_t code = node_int(c->node, "output_dtype", 0);
     enum dtype type = code ? dtype_from_onnx(code) : DTYPE_U8;
     if (infer_has(c, 2))
@@ -21,7 +20,7 @@ static enum status infer(const struct infer *c, struct error *err)
         return UNSUPPORTED(err, "QuantizeLinear to %s", dtype_name(type));
     if (type == DTYPE_F8E4M3 && !node_int(c->node, "saturate", 1))
         return UNSUPPORTED(err, "QuantizeLinear to %s without saturation", dtype_name(type));
-    TRY(quantize_scales_from(c->node, &c->in[0]->shape, &c->in[1]->shape, &scales, err));
+    TRY(quantize_check_scales(c, err));
     infer_set(c, 0, type, &c->in[0]->shape);
     return STATUS_OK;
 }

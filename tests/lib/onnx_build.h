@@ -8,7 +8,7 @@
  *     build_release(&b);
  *
  * A graph is statements between ";":
- *     in NAME TYPE[DIMS]             type: f32, i64 or bool; a dimension may be a word
+ *     in NAME TYPE[DIMS]             type: f32, u8, i32, i64 or bool; a dimension may be a word
  *     out NAME TYPE[DIMS]
  *     const NAME TYPE[DIMS]=1,2,3    the last number fills the rest
  *     OUTPUTS = OP(INPUTS) "NAME" ATTRIBUTE=VALUE ...

@@ -17,7 +17,7 @@ static const struct type {
     const char *name;
     int number; /* of ONNX */
     size_t size;
-} types[] = {{"f32", 1, 4}, {"i64", 7, 8}, {"bool", 9, 1}};
+} types[] = {{"f32", 1, 4}, {"u8", 2, 1}, {"i32", 6, 4}, {"i64", 7, 8}, {"bool", 9, 1}};
 
 static _Noreturn void wrong(const char *at, const char *expected)
 {
@@ -64,7 +64,7 @@ static const struct type *value(const char **text, char name[PART_BYTES], char d
     for (int k = 0; k < ARRAY_COUNT(types); k++)
         if (strcmp(type, types[k].name) == 0)
             return &types[k];
-    wrong(type, "f32, i64 or bool");
+    wrong(type, "f32, u8, i32, i64 or bool");
 }
 
 /* NAME TYPE[DIMS]=1,2,3; one number fills the tensor. */

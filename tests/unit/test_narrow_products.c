@@ -113,6 +113,35 @@ TEST(bytes_are_exact)
             }
 }
 
+/* A vector is a matrix of one column: the rows of the left factor keep their scales. */
+TEST(rows_times_a_vector_have_their_own_scales)
+{
+    enum { ROWS = 3, DEPTH = 8 };
+    const struct fill one = {.kind = FILL_CONST, .a = 1};
+    struct graph *g = graph_new("vector");
+    int a = bytes(g, "a", DTYPE_U8, shape_of(ROWS, DEPTH));
+    int b = bytes(g, "b", DTYPE_I8, shape_of(DEPTH));
+    int scales = graph_input(g, "scales", DTYPE_F32, shape_of(ROWS), one);
+    int scale = graph_input(g, "scale", DTYPE_F32, shape_of(1), one);
+    int zero_a = graph_input(g, "zero_a", DTYPE_U8, shape_of(1), one);
+    int zero_b = graph_input(g, "zero_b", DTYPE_I8, shape_of(1), one);
+    int column = graph_const_i64(g, 2, (const int64_t[]){DEPTH, 1});
+    int matrix = graph_node(g, "Reshape", "matrix", INPUTS(b, column), NO_ATTRS);
+    const int right[] = {b, matrix};
+    for (int k = 0; k < 2; k++) {
+        int in[] = {a, scales, zero_a, right[k], scale, zero_b, scale, zero_a};
+        graph_output(g, graph_node(g, "QLinearMatMul", NULL, ARRAY_COUNT(in), in, NO_ATTRS));
+    }
+    struct exe_options options = {.threads = 1, .no_tune = true, .only_variant = NONE};
+    struct exe *exe = compiled(g, &options);
+    float *of_rows = exe_input_named(exe, "scales");
+    for (int k = 0; k < ROWS; k++)
+        of_rows[k] = 1e-3f * (float)(1 + k);
+    exe_run(exe);
+    assert_memory_equal(exe_output(exe, 0), exe_output(exe, 1), ROWS);
+    exe_graph_free(exe, g);
+}
+
 TEST(bf16_is_rounded_once)
 {
     struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = 1};

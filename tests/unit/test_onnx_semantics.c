@@ -105,6 +105,33 @@ static const struct made models[] = {
      "in x f32[5,4]; in u f32[1,1]; const i i64[1,1]=-9;"
      "y = ScatterElements(x i u) \"look_up\"; out y f32[a,b]",
      {"node \"look_up\": index -9", "axis 0", "size 5"}},
+    {"bytes_zero_points",
+     "in a u8[3,8]; in b u8[8,4]; const p u8[2]=1; const q u8[4]=2; y = MatMulInteger(a b p q);"
+     "out y i32[3,4]",
+     {"MatMulInteger", "input 2, a scale or zero point [2], does not fit [3,8]"}},
+    {"bytes_zero_point_of_nothing",
+     "in a u8[3,8]; in b u8[8,4]; const p u8[0]=1; y = MatMulInteger(a b p); out y i32[3,4]",
+     {"MatMulInteger", "input 2, a scale or zero point [0], does not fit [3,8]"}},
+    {"convolution_zero_points",
+     "in x u8[1,2,5,5]; in w u8[4,2,3,3]; const p u8[1]=1; const q u8[0]=2;"
+     "y = ConvInteger(x w p q); out y i32[1,4,3,3]",
+     {"ConvInteger", "input 3, a scale or zero point [0], does not fit [4,2,3,3]"}},
+    {"product_scales",
+     "in a u8[3,8]; in b u8[8,4]; const s f32[1]=1; const t f32[2]=1; const p u8[1]=1;"
+     "y = QLinearMatMul(a s p b t p s p); out y u8[3,4]",
+     {"QLinearMatMul", "input 4, a scale or zero point [2], does not fit [3,4]"}},
+    {"convolution_scales",
+     "in x u8[1,2,5,5]; in w u8[4,2,3,3]; const s f32[1]=1; const t f32[2]=1; const p u8[1]=1;"
+     "y = QLinearConv(x s p w t p s p); out y u8[1,4,3,3]",
+     {"QLinearConv", "input 4, a scale or zero point [2], does not fit [4]"}},
+    {"convolution_bias",
+     "in x u8[1,2,5,5]; in w u8[4,2,3,3]; const s f32[1]=1; const p u8[1]=1; const b i32[2]=1;"
+     "y = QLinearConv(x s p w s p s p b); out y u8[1,4,3,3]",
+     {"QLinearConv", "bias", "4 channels"}},
+    {"dequantised_zero_points",
+     "in x u8[2,4]; const s f32[4]=1; const p u8[1]=1; y = DequantizeLinear(x s p) axis=1;"
+     "out y f32[2,4]",
+     {"DequantizeLinear", "zero point [1] does not fit scale [4]"}},
     {"recursion",
      NULL,
      {"f.onnx: ", "function \"Recursive\" calls itself, or calls nest too deep"}},

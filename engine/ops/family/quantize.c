@@ -24,6 +24,27 @@ int64_t quantize_index(const struct shape *x, int64_t i, const struct shape *par
     return i / shape_span(x, at + 1, x->rank) % x->dim[at];
 }
 
+static bool fits(const struct shape *x, const struct shape *parameter, int axis)
+{
+    struct shape both;
+    if (shape_count(parameter) == 1)
+        return true;
+    int at = shape_axis(x, axis);
+    if (parameter->rank == 1)
+        return at >= 0 && parameter->dim[0] == x->dim[at];
+    return shape_broadcast(x, parameter, &both) && shape_equal(x, &both);
+}
+
+enum status quantize_check(const struct infer *c, const struct shape *x, int k, int axis,
+                           struct error *err)
+{
+    char text[96], text_x[96];
+    if (!infer_has(c, k) || fits(x, &c->in[k]->shape, axis))
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "%s: input %d, a scale or zero point %s, does not fit %s",
+                c->node->op->name, k, shape_text(&c->in[k]->shape, text), shape_text(x, text_x));
+}
+
 double *quantize_centred(const struct ref_tensor *x, const struct ref_tensor *zero_point, int axis)
 {
     double *centred = malloc((size_t)x->count * sizeof(*centred) + 1);
@@ -62,6 +83,18 @@ enum status quantize_scales_from(const struct node *node, const struct shape *x,
         return FAIL(err, STATUS_FAILED, "%s: %lld blocks of %lld do not make %lld elements",
                     node->op->name, (long long)parts, (long long)scales->block, (long long)size);
     return STATUS_OK;
+}
+
+enum status quantize_check_scales(const struct infer *c, struct error *err)
+{
+    struct quantize_scales scales;
+    char text[96], text_scale[96];
+    const struct shape *scale = &c->in[1]->shape;
+    TRY(quantize_scales_from(c->node, &c->in[0]->shape, scale, &scales, err));
+    if (!infer_has(c, 2) || shape_count(&c->in[2]->shape) == scales.count)
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "%s: zero point %s does not fit scale %s", c->node->op->name,
+                shape_text(&c->in[2]->shape, text), shape_text(scale, text_scale));
 }
 
 int64_t quantize_scales_index(const struct quantize_scales *scales, int64_t i)

@@ -14,6 +14,10 @@ int64_t quantize_saturate(enum dtype dtype, double value);
  * one per index of the axis (rank 1), or by broadcasting. axis may be negative. */
 int64_t quantize_index(const struct shape *x, int64_t i, const struct shape *parameter, int axis);
 
+/* FAILED unless input k, if it is there, has such an element for each of x; a scalar x: one. */
+enum status quantize_check(const struct infer *c, const struct shape *x, int k, int axis,
+                           struct error *err);
+
 /* x - zero_point as doubles, exact; zero_point NULL: 0. free() it; NULL: out of memory. */
 double *quantize_centred(const struct ref_tensor *x, const struct ref_tensor *zero_point, int axis);
 
@@ -28,6 +32,8 @@ struct quantize_scales {
 enum status quantize_scales_from(const struct node *node, const struct shape *x,
                                  const struct shape *scale, struct quantize_scales *scales,
                                  struct error *err);
+/* The same for input 0 and the scales and zero points of the two. */
+enum status quantize_check_scales(const struct infer *c, struct error *err);
 int64_t quantize_scales_index(const struct quantize_scales *scales, int64_t i);
 
 #endif
