@@ -123,6 +123,26 @@ TEST(passes_find_their_patterns)
     graph_free(g);
 }
 
+/* A batch norm of no channels at all was folded by a division by their number. */
+TEST(a_convolution_without_outputs_keeps_its_batch_norm)
+{
+    struct graph *g = graph_new("none");
+    struct exe_options options = quick();
+    struct shape none = shape_of(0);
+    int x = noise_input(g, "x", shape_of(1, 3, 5, 5));
+    int weights = noise_param(g, "weights", shape_of(0, 3, 3, 3));
+    int vectors[4];
+    for (int k = 0; k < 4; k++)
+        vectors[k] = noise_param(g, (const char *[]){"scale", "shift", "mean", "var"}[k], none);
+    int y = graph_node(g, "Conv", NULL, INPUTS(x, weights), 0, NULL);
+    y = graph_node(g, "BatchNormalization", NULL,
+                   INPUTS(y, vectors[0], vectors[1], vectors[2], vectors[3]), 0, NULL);
+    graph_output(g, y);
+    MUST(passes_run, g, &options, NULL);
+    assert_int_equal(count_ops(g, "BatchNormalization"), 1);
+    graph_free(g);
+}
+
 /* A residual that is read twice, and outputs that are also read inside, must stay intact. */
 TEST(shared_values_are_not_fused_away)
 {

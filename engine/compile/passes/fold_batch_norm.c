@@ -29,7 +29,8 @@ static bool foldable(const struct graph *g, const struct node *bn, const struct 
     for (int k = 1; k < conv->op_inputs; k++)
         if (conv->inputs[k] != NONE && !value_is_fixed(&g->values[conv->inputs[k]]))
             return false;
-    return g->values[conv->inputs[1]].dtype == DTYPE_F32;
+    const struct value *weights = &g->values[conv->inputs[1]];
+    return weights->dtype == DTYPE_F32 && shape_count(&weights->shape) > 0;
 }
 
 static enum status fold_values(struct graph *g, const struct node *conv, const struct norm *norm,
