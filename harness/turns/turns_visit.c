@@ -12,6 +12,7 @@
 #include "harness/measure/surroundings.h"
 #include "harness/turns/asked_child.h"
 #include "harness/watch/interrupt.h"
+#include "harness/watch/stolen_time.h"
 
 enum { PAIRS_LEAST = 2, WARMUP = 3 };
 
@@ -30,20 +31,18 @@ struct session {
 /* ---- what happens around the turns ---- */
 
 struct counters {
-    double steal_s, at_s, waited_s, ran_s;
+    double stolen_s, at_s, waited_s, ran_s;
+    int cpus; /* that stolen_s is of */
 };
 
-/* cpu user nice system idle iowait irq softirq steal ... */
-static double steal_seconds(void)
+/* From the CPUs that this process, and so both programs, may run on. */
+static void read_stolen(struct counters *now)
 {
-    long long ticks[8] = {0};
-    FILE *file = fopen("/proc/stat", "r");
-    if (!file)
-        return NAN;
-    int got = fscanf(file, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &ticks[0], &ticks[1],
-                     &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]);
-    fclose(file);
-    return got == 8 ? (double)ticks[7] / (double)sysconf(_SC_CLK_TCK) : NAN;
+    struct stolen_time *stolen = stolen_time_open("");
+    int64_t ns = stolen_time_ns(stolen);
+    now->stolen_s = ns == RECORD_NONE ? NAN : (double)ns * 1e-9;
+    now->cpus = stolen_time_cpus(stolen);
+    stolen_time_close(stolen);
 }
 
 /* Time that the threads of a process ran, and waited for a CPU. */
@@ -71,7 +70,8 @@ static void add_threads(pid_t pid, struct counters *sum)
 
 static struct counters look(const struct session *s)
 {
-    struct counters now = {.steal_s = steal_seconds(), .at_s = (double)clock_now_ns() * 1e-9};
+    struct counters now = {.at_s = (double)clock_now_ns() * 1e-9};
+    read_stolen(&now);
     for (int k = 0; k < 2; k++)
         add_threads(s->child[k].pid, &now);
     return now;
@@ -81,9 +81,9 @@ static void note_seen(struct session *s, const struct counters *from, double clo
 {
     struct counters to = look(s);
     struct turns_seen *seen = &s->visit->seen;
-    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN), wall = to.at_s - from->at_s;
+    double wall = to.at_s - from->at_s;
     double ran = to.ran_s - from->ran_s, waited = to.waited_s - from->waited_s;
-    seen->steal_share = wall > 0 ? (to.steal_s - from->steal_s) / wall / cpus : NAN;
+    seen->steal_share = wall > 0 ? (to.stolen_s - from->stolen_s) / wall / to.cpus : NAN;
     seen->wait_share = ran > 0 ? waited / (ran + waited) : NAN;
     seen->clock_hz = s->rules->host ? 0.5 * (clock_before + cpu_clock_hz()) : NAN;
 }

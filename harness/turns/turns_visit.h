@@ -38,7 +38,7 @@ struct turns_rules {
 
 /* What was seen around the turns; NAN where it cannot be known. */
 struct turns_seen {
-    double steal_share; /* other virtual machines: of the CPU time of the machine */
+    double steal_share; /* other virtual machines: of the time of the CPUs that we may run on */
     double
         wait_share; /* our threads, ready to run, without a CPU: of the time that they asked for */
     double clock_hz;

@@ -47,6 +47,11 @@ int64_t stolen_time_ns(struct stolen_time *s)
     return isnan(stolen_s) ? RECORD_NONE : (int64_t)(stolen_s * 1e9);
 }
 
+int stolen_time_cpus(const struct stolen_time *s)
+{
+    return s ? CPU_COUNT(&s->cpus) : 0;
+}
+
 void stolen_time_close(struct stolen_time *s)
 {
     if (s)

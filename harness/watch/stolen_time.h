@@ -10,6 +10,8 @@
 struct stolen_time *stolen_time_open(const char *root);
 /* Since the start of the machine; RECORD_NONE where it is not known. */
 int64_t stolen_time_ns(struct stolen_time *stolen);
+/* How many CPUs; 0 where they are not known. */
+int stolen_time_cpus(const struct stolen_time *stolen);
 void stolen_time_close(struct stolen_time *stolen);
 
 #endif
