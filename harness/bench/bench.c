@@ -61,15 +61,15 @@ static enum status add_trips(const struct bench *bench, struct bench_part *part,
 static enum status bench_cases(const struct bench *bench, struct bench_part *part,
                                struct error *err)
 {
-    int64_t factor = bench->factor, before_last = bench->to / factor;
-    for (int64_t bytes = bench->from; bytes <= bench->to;
-         bytes = bytes > before_last ? INT64_MAX : bytes * factor) {
+    for (int64_t bytes = bench->from; bytes <= bench->to; bytes *= bench->factor) {
         struct timing_case copy = {
             .reduction = bench->reduction, .dtype = bench->dtype, .bytes = bytes, .copies = true};
         TRY(add_case(part, copy, err));
         for (int operation = 0; operation < COMM_OPERATION_COUNT; operation++)
             if (bench->operations & OPERATION_BIT(operation))
                 TRY(add_size(bench, part, (enum comm_operation)operation, bytes, err));
+        if (bytes > bench->to / bench->factor)
+            break; /* 64 bits may not hold the next */
     }
     if (bench->log_gp)
         TRY(add_trips(bench, part, err));

@@ -11,13 +11,19 @@
 /* cmocka compares floats only. */
 #define assert_close(a, b, by) assert_true(fabs((a) - (b)) <= (by))
 
+static struct protocol server_protocol(double latency_bound_s)
+{
+    struct protocol p = script_protocol();
+    p.scenario = SCENARIO_SERVER;
+    p.latency_bound_s = latency_bound_s;
+    return p;
+}
+
 /* A server keeps the queries of one rate only, and all rates that it tried took time. */
 TEST(stolen_time_of_a_server_is_of_its_whole_search)
 {
     struct script s = {.ns = script_constant, .clock_hz = NAN, .steals = 0.5};
-    struct protocol p = script_protocol();
-    p.scenario = SCENARIO_SERVER;
-    p.latency_bound_s = 4e-3;
+    struct protocol p = server_protocol(4e-3);
     struct measurement m = script_measure(&s, &p);
     assert_close(m.steal_share, 0.25, 0.01); /* half of one CPU of two, all the time */
     assert_false(m.valid);
@@ -32,24 +38,20 @@ TEST(a_pause_of_a_server_makes_it_invalid)
                        .pause_run = 300,
                        .pause_ns = 3e9,
                        .pause_stops = 1};
-    struct protocol p = script_protocol();
-    p.scenario = SCENARIO_SERVER;
-    p.latency_bound_s = 4e-3;
+    struct protocol p = server_protocol(4e-3);
     struct measurement m = script_measure(&s, &p);
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "1 sample of 3.0 s is set apart: the process was stopped"));
     assert_int_equal(m.timed, 200);
 }
 
-/* A queue with script_constant service and Poisson arrivals (M/D/1): with few queries the 99th
+/* A queue with constant service times and Poisson arrivals (M/D/1): with few queries the 99th
  * percentile is about the second longest wait; the rate must be below saturation and the bound must
  * hold. */
 TEST(server_finds_the_highest_passing_rate)
 {
     struct script s = {.ns = script_constant, .clock_hz = NAN};
-    struct protocol p = script_protocol();
-    p.scenario = SCENARIO_SERVER;
-    p.latency_bound_s = 4e-3;
+    struct protocol p = server_protocol(4e-3);
     struct measurement m = script_measure(&s, &p);
     assert_true(m.valid);
     assert_int_equal(m.timed, 200);
@@ -65,9 +67,7 @@ TEST(server_finds_the_highest_passing_rate)
 TEST(the_time_of_a_server_is_that_of_an_execution)
 {
     struct script s = {.ns = script_constant, .clock_hz = NAN};
-    struct protocol p = script_protocol();
-    p.scenario = SCENARIO_SERVER;
-    p.latency_bound_s = 1e-2;
+    struct protocol p = server_protocol(1e-2);
     struct measurement m = script_measure(&s, &p);
     assert_true(m.valid);
     assert_close(m.median_s, 1e-3, 1e-12);
@@ -87,9 +87,7 @@ TEST(the_time_of_a_server_is_that_of_an_execution)
 TEST(server_says_when_no_rate_passes)
 {
     struct script s = {.ns = script_constant, .clock_hz = NAN};
-    struct protocol p = script_protocol();
-    p.scenario = SCENARIO_SERVER;
-    p.latency_bound_s = 5e-4;
+    struct protocol p = server_protocol(5e-4);
     struct measurement m = script_measure(&s, &p);
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "no rate keeps p99 within 0.5 ms"));

@@ -356,8 +356,7 @@ SIMD_INLINE void reduce_tile(const struct kernel_state *job, int64_t tile, enum 
 
 /* A function for each fold: the compiler's time grows faster than a function's length. */
 #define TILE_OF(fold)                                                                              \
-    static                                                                                         \
-        __attribute__((noinline)) void tile_##fold(const struct kernel_state *job, int64_t tile)   \
+    static void tile_##fold(const struct kernel_state *job, int64_t tile)                          \
     {                                                                                              \
         reduce_tile(job, tile, fold);                                                              \
     }
