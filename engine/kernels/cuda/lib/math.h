@@ -2,9 +2,9 @@
  *
  * The words in which the elementwise functions are written (engine/graph/function.h), for one float
  * on the device: what engine/kernels/lib/simd.h and simd_math.h have for a vector. The library's
- * exact functions are used, not the approximations behind -use_fast_math. Sine, cosine and power,
- * which are long and rare, are called: a kernel has each for up to eight values in a dozen places.
- */
+ * exact functions are used, not the approximations behind -use_fast_math. Sine, cosine and power
+ * are long and rare: they are called, where other functions stand in a kernel for each of up to
+ * eight values. */
 #ifndef ENGINE_KERNELS_CUDA_LIB_MATH_H
 #define ENGINE_KERNELS_CUDA_LIB_MATH_H
 
