@@ -48,18 +48,42 @@ static __device__ __forceinline__ void load_rows(float *to, unsigned pitch, cons
 }
 
 template <int columns, class element>
+static __device__ __forceinline__ void load_queries(const struct attention &a, unsigned query0,
+                                                    struct attention_memory<columns> &m)
+{
+    struct attention_head<element> h = attention_head_of<element>(a);
+    load_rows(m.q[0], TEAM * columns + 1, h.q + query0 * a.q_row, a.q_row, a.queries - query0,
+              QUERIES, a.size);
+}
+
+template <int columns, class element>
+static __device__ __forceinline__ void load_keys(const struct attention &a, unsigned key0,
+                                                 struct attention_memory<columns> &m)
+{
+    const unsigned pitch = TEAM * columns + 1, rows = a.keys - key0;
+    struct attention_head<element> h = attention_head_of<element>(a);
+    load_rows(m.k[0], pitch, h.k + key0 * a.k_row, a.k_row, rows, KEYS, a.size);
+    load_rows(m.v[0], pitch, h.v + key0 * a.v_row, a.v_row, rows, KEYS, a.size);
+}
+
+/* row: the number of the query in its head. */
+template <int columns>
 static __device__ __forceinline__ void scores(const struct attention &a,
                                               const struct attention_memory<columns> &m,
-                                              const element *mask, unsigned key0, float *s)
+                                              unsigned row, unsigned key0, float *s)
 {
     unsigned query = threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
+    unsigned mask =
+        (unsigned)(blockIdx.z * a.mask_at[0] + blockIdx.y * a.mask_at[1] + row * a.mask_at[2]);
 #pragma unroll
     for (int i = 0; i < EACH_KEYS; i++) {
         unsigned j = lane + TEAM * i, key = key0 + j;
         float sum = 0;
         for (unsigned d = 0; d < a.size; d++)
             sum += m.q[query][d] * m.k[j][d];
-        float shift = mask && key < a.keys ? to_float(mask[key * a.mask_at[3]]) : 0.0f;
+        float shift = 0;
+        if (a.mask && key < a.keys)
+            shift = group_as<1>(a.type, a.mask, mask + key * (unsigned)a.mask_at[3]).v[0];
         s[i] = key < a.keys ? a.scale * sum + shift : -INFINITY;
     }
 }
@@ -91,16 +115,27 @@ static __device__ __forceinline__ void take_step(struct attention_memory<columns
     }
 }
 
+/* row: the number of the query in its head. */
 template <int columns, class element>
+static __device__ __forceinline__ void store(const struct attention &a, unsigned row,
+                                             const struct running<columns> &r)
+{
+    unsigned lane = threadIdx.x % TEAM;
+    element *y = attention_head_of<element>(a).y + (int64_t)row * a.heads * a.size;
+#pragma unroll
+    for (int c = 0; c < columns; c++)
+        if (lane + TEAM * c < a.size)
+            float_put(&y[lane + TEAM * c], r.y[c] / r.sum);
+}
+
+template <int columns>
 __global__ void __launch_bounds__(BLOCK)
     attention_blocks(const __grid_constant__ struct attention a)
 {
     KERNEL_BEGIN();
     __shared__ struct attention_memory<columns> m;
     const unsigned pitch = TEAM * columns + 1;
-    unsigned query0 = blockIdx.x * QUERIES;
-    unsigned query = query0 + threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
-    struct attention_head<element> h = attention_head_of<element>(a);
+    unsigned query0 = blockIdx.x * QUERIES, query = query0 + threadIdx.x / TEAM;
     struct running<columns> r = {
         - INFINITY, 0,
         {
@@ -109,23 +144,17 @@ __global__ void __launch_bounds__(BLOCK)
     for (unsigned t = threadIdx.x; t < KEYS * pitch; t += BLOCK)
         m.v[t / pitch][t % pitch] = 0; /* columns beyond the head's size stay zero */
     __syncthreads();
-    if (h.mask)
-        h.mask += (query < a.queries ? query : 0) * a.mask_at[2];
-    load_rows(m.q[0], pitch, h.q + query0 * a.q_row, a.q_row, a.queries - query0, QUERIES, a.size);
+    WITH_ELEMENT(a.type, 1, (load_queries<columns, element>(a, query0, m)));
     for (unsigned key0 = 0; key0 < a.keys; key0 += KEYS) {
         float s[EACH_KEYS];
-        load_rows(m.k[0], pitch, h.k + key0 * a.k_row, a.k_row, a.keys - key0, KEYS, a.size);
-        load_rows(m.v[0], pitch, h.v + key0 * a.v_row, a.v_row, a.keys - key0, KEYS, a.size);
+        WITH_ELEMENT(a.type, 1, (load_keys<columns, element>(a, key0, m)));
         __syncthreads();
-        scores<columns>(a, m, h.mask, key0, s);
+        scores<columns>(a, m, query < a.queries ? query : 0, key0, s);
         take_step<columns>(m, s, r);
         __syncthreads();
     }
-    element *y = h.y + (int64_t)query * a.heads * a.size;
-#pragma unroll
-    for (int c = 0; c < columns; c++)
-        if (query < a.queries && lane + TEAM * c < a.size)
-            float_put(&y[lane + TEAM * c], r.y[c] / r.sum);
+    if (query < a.queries)
+        WITH_ELEMENT(a.type, 1, (store<columns, element>(a, query, r)));
 }
 
 /* ---- rows of scores, between a library's products ---- */
@@ -245,11 +274,9 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     struct attention a = attention_resolve(&s->call, args);
     if (a.size <= (unsigned)TEAM * COLUMNS_FEW)
-        LAUNCH_FLOATS(s->call.type, (attention_blocks<COLUMNS_FEW, element>), s->call.grid,
-                      cuda_size(BLOCK), 0, &a, args);
+        LAUNCH(attention_blocks<COLUMNS_FEW>, s->call.grid, cuda_size(BLOCK), 0, &a, args);
     else
-        LAUNCH_FLOATS(s->call.type, (attention_blocks<COLUMNS_MANY, element>), s->call.grid,
-                      cuda_size(BLOCK), 0, &a, args);
+        LAUNCH(attention_blocks<COLUMNS_MANY>, s->call.grid, cuda_size(BLOCK), 0, &a, args);
 }
 
 static const char *const ops[] = {"Attention", NULL};

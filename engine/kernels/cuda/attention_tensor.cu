@@ -486,8 +486,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return REFUSE(why, "no such tensor cores before sm_80");
     s->warps = warps_of[variant];
     TRY(attention_plan(q, s->warps * MMA_ROWS, SIZE_MANY, &s->call, why));
-    int64_t size = element_bytes(s->call.type), head = s->call.a.size * size;
-    s->exact = s->call.type == DTYPE_F32 && !q->tf32;
+    int64_t size = element_bytes(q->in[0].dtype), head = s->call.a.size * size;
+    s->exact = s->call.a.type == DTYPE_F32 && !q->tf32;
     unsigned piece = mma_piece_of(head, MMA_CHUNK);
     s->t.piece_k = mma_piece_of(s->call.start[1], mma_piece_of(s->call.a.k_row * size, piece));
     s->t.piece_v = mma_piece_of(s->call.start[2], mma_piece_of(s->call.a.v_row * size, piece));
@@ -505,7 +505,7 @@ static int variants(const struct kernel_state *s)
 
 static void describe(const struct kernel_state *s, char *text, size_t size)
 {
-    const char *how = s->exact ? "3xtf32" : s->call.type == DTYPE_F32 ? "tf32" : "mma";
+    const char *how = s->exact ? "3xtf32" : s->call.a.type == DTYPE_F32 ? "tf32" : "mma";
     snprintf(text, size, "%s queries %d stages %d", how, s->warps * MMA_ROWS, (int)STAGES);
 }
 
@@ -517,7 +517,7 @@ static void launch_columns(const struct kernel_state *s, const struct tensor_att
     if (s->exact)
         LAUNCH((attention_tensor<float, true, columns>), s->call.grid, block, 0, t, args);
     else
-        LAUNCH_FLOATS(s->call.type, (attention_tensor<element, false, columns>), s->call.grid,
+        LAUNCH_FLOATS(s->call.a.type, (attention_tensor<element, false, columns>), s->call.grid,
                       block, 0, t, args);
 }
 

@@ -11,18 +11,12 @@ struct batch_norm {
     void *y;
     unsigned count;                       /* of groups of `width` */
     struct divisor by_plane, by_channels; /* by_plane: in groups; 1: channels-last, all channels */
-    int act;
+    int type, act;
     float a, b, epsilon;
 };
 
-static __device__ __forceinline__ float normal(const struct batch_norm &k, float x, unsigned c)
-{
-    float factor = k.scale[c] / sqrtf(k.variance[c] + k.epsilon);
-    return vf_act((x - k.mean[c]) * factor + k.bias[c], (enum function)k.act, k.a, k.b);
-}
-
 /* along: the elements of a group are neighbouring channels; else they are of one channel. */
-template <int width, bool along, class element>
+template <int width, bool along>
 __global__ void __launch_bounds__(BLOCK)
     batch_norm_groups(const __grid_constant__ struct batch_norm k)
 {
@@ -30,13 +24,16 @@ __global__ void __launch_bounds__(BLOCK)
     unsigned step = gridDim.x * BLOCK;
     for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
         unsigned row = divide(g, k.by_plane), image = divide(row, k.by_channels);
-        unsigned c = row - image * k.by_channels.d;
-        struct group<width> v = {
-        };
-        v = group_at((const element *)k.x + (size_t)g * width, v);
-        for (int e = 0; e < width; e++)
-            v.v[e] = normal(k, v.v[e], along ? c * width + e : c);
-        group_store((element *)k.y + (size_t)g * width, v);
+        unsigned first = row - image * k.by_channels.d;
+        struct group<width> v = group_as<width>(k.type, k.x, (size_t)g * width);
+#pragma unroll
+        for (int e = 0; e < width; e++) {
+            unsigned c = along ? first * width + e : first;
+            float factor = k.scale[c] / sqrtf(k.variance[c] + k.epsilon);
+            v.v[e] = (v.v[e] - k.mean[c]) * factor + k.bias[c];
+        }
+        activate_group(v, k.act, k.a, k.b);
+        group_store_as<width>(k.type, k.y, (size_t)g * width, v);
     }
 }
 
@@ -54,7 +51,6 @@ static bool is_plain(const struct kernel_query *q)
 
 struct kernel_state {
     struct batch_norm k; /* pointers are left open */
-    enum dtype type;
     int width;
     bool along; /* channels lie together */
     struct cuda_grid grid;
@@ -84,10 +80,10 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     int64_t channels = x->rank > 1 ? x->dim[1] : 1, plane = 1;
     for (int d = x->rank > 1 ? 2 : 0; d < x->rank; d++)
         plane *= x->dim[d];
-    s->type = q->in[0].dtype;
     s->along = !is_plain(q) || plane == 1;
-    s->width = group_width(s->type, s->along ? channels : plane);
+    s->width = group_width(q->in[0].dtype, s->along ? channels : plane);
     struct batch_norm *k = &s->k;
+    k->type = q->in[0].dtype;
     k->count = (unsigned)(shape_count(x) / s->width);
     k->by_plane = divisor_of(s->along ? 1 : plane / s->width);
     k->by_channels = divisor_of(s->along ? channels / s->width : channels);
@@ -112,11 +108,11 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     k.variance = (const float *)args->in[4];
     k.y = args->out[0];
     if (state->along)
-        LAUNCH_GROUPS(state->type, state->width, (batch_norm_groups<width, true, element>),
-                      state->grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_WIDTH(state->width, (batch_norm_groups<width, true>), state->grid, cuda_size(BLOCK),
+                     0, &k, args);
     else
-        LAUNCH_GROUPS(state->type, state->width, (batch_norm_groups<width, false, element>),
-                      state->grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_WIDTH(state->width, (batch_norm_groups<width, false>), state->grid, cuda_size(BLOCK),
+                     0, &k, args);
 }
 
 static const char *const ops[] = {"BatchNormalization", NULL};

@@ -17,33 +17,17 @@ struct joined {
     unsigned count;                    /* of groups of `width` results */
     struct divisor channels, by_plane; /* by_plane: in groups; channels-last: channels in groups */
     unsigned plane, pieces;
-    int act;
+    int type, act;
     float a, b;
 };
 
-/* Nearly always ReLU, which is told from the others once for a group. */
-template <int width>
-static __device__ __forceinline__ void activate(const struct joined &k, struct group<width> &v)
-{
-    if (k.act == FN_RELU) {
-#pragma unroll
-        for (int e = 0; e < width; e++)
-            v.v[e] = max_or_nan(v.v[e], 0.0f);
-        return;
-    }
-#pragma unroll
-    for (int e = 0; e < width; e++)
-        v.v[e] = vf_act(v.v[e], (enum function)k.act, k.a, k.b);
-}
-
 /* last: channels-last, where a group is neighbouring channels of a position; else it is
  * neighbouring positions of a channel. */
-template <int width, bool last, class element>
+template <int width, bool last>
 __global__ void __launch_bounds__(BLOCK) concat_norm_groups(const __grid_constant__ struct joined k)
 {
     KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK;
-    const element *factor = (const element *)k.factor, *shift = (const element *)k.shift;
     for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
         unsigned row = divide(g, last ? k.channels : k.by_plane); /* a position; or a channel */
         unsigned rest = (g - row * (last ? k.channels : k.by_plane).d) * width;
@@ -52,20 +36,16 @@ __global__ void __launch_bounds__(BLOCK) concat_norm_groups(const __grid_constan
                  piece = part_of(k.start, k.pieces, channel);
         unsigned first = k.start[piece], size = k.start[piece + 1] - first;
         size_t from = (size_t)image * size + (channel - first);
-        struct group<width> v = {}, by = {}, plus = {
-        };
-        v = group_at((const element *)k.in[piece] + (last ? from : from * k.plane + rest), v);
-        if (last) {
-            by = group_at(factor + channel, by);
-            plus = group_at(shift + channel, plus);
-        }
-        float one_by = last ? 0 : to_float(factor[channel]),
-              one_plus = last ? 0 : to_float(shift[channel]);
+        struct group<width> v =
+            group_as<width>(k.type, k.in[piece], last ? from : from * k.plane + rest);
+        constexpr int own = last ? width : 1; /* factors of a group */
+        struct group<own> by = group_as<own>(k.type, k.factor, channel),
+                          plus = group_as<own>(k.type, k.shift, channel);
 #pragma unroll
         for (int e = 0; e < width; e++)
-            v.v[e] = v.v[e] * (last ? by.v[e] : one_by) + (last ? plus.v[e] : one_plus);
-        activate(k, v);
-        group_store((element *)k.y + (size_t)g * width, v);
+            v.v[e] = v.v[e] * by.v[last ? e : 0] + plus.v[last ? e : 0];
+        activate_group(v, k.act, k.a, k.b);
+        group_store_as<width>(k.type, k.y, (size_t)g * width, v);
     }
 }
 
@@ -75,7 +55,6 @@ struct kernel_state {
     struct joined k; /* pointers are left open */
     unsigned char piece[PIECES_MAX];
     int factor, shift; /* inputs */
-    enum dtype type;
     int width;
     bool last; /* channels-last */
     struct cuda_grid grid;
@@ -144,10 +123,10 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     int whole = find_pieces(q, s);
     s->factor = posts[MUL].input;
     s->shift = posts[ADD].input;
-    s->type = q->out[0].dtype;
+    k->type = q->out[0].dtype;
     s->last = !all_lie(q, cuda_host->desc_is_plain);
     k->plane = (unsigned)(y[2] * y[3]);
-    int by = s->width = s->last ? whole : group_width(s->type, k->plane);
+    int by = s->width = s->last ? whole : group_width(q->out[0].dtype, k->plane);
     k->count = (unsigned)(shape_count(&q->out[0].shape) / by);
     k->channels = divisor_of(s->last ? y[1] / by : y[1]);
     k->by_plane = divisor_of(s->last ? 1 : k->plane / by);
@@ -169,11 +148,11 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     k.shift = args->in[state->shift];
     k.y = args->out[0];
     if (state->last)
-        LAUNCH_GROUPS(state->type, state->width, (concat_norm_groups<width, true, element>),
-                      state->grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_WIDTH(state->width, (concat_norm_groups<width, true>), state->grid, cuda_size(BLOCK),
+                     0, &k, args);
     else
-        LAUNCH_GROUPS(state->type, state->width, (concat_norm_groups<width, false, element>),
-                      state->grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_WIDTH(state->width, (concat_norm_groups<width, false>), state->grid,
+                     cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"Concat", NULL};

@@ -75,7 +75,7 @@ static __device__ __forceinline__ void store(const struct convolution &c, unsign
     int64_t at = p.image * c.y_image + channel * c.y_channel;
     for (int d = 0; d < SPATIAL_MAX; d++)
         at += p.at[d] * c.y_at[d];
-    float value = epilogue_value<element>(c.epilogue, sum, (size_t)at, row, channel);
+    float value = epilogue_value(c.epilogue, sum, (size_t)at, row, channel);
     float_put((element *)c.y + at, value);
 }
 

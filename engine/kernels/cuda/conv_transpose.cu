@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(BLOCK)
         for (int d = 0; d < SPATIAL_MAX; d++)
             at += p.at[d] * c.y_at[d];
         for (int i = 0; i < width; i++, at += c.y_channel) {
-            float value = epilogue_value<element>(c.epilogue, sum.v[i], (size_t)at, 0, channel + i);
+            float value = epilogue_value(c.epilogue, sum.v[i], (size_t)at, 0, channel + i);
             float_put((element *)c.y + at, value);
         }
     }

@@ -11,28 +11,26 @@ enum { WARPS = BLOCK / WARP, LAYERS_MAX = 64, TENSOR_ROWS = 8 };
 
 /* ---- begin ---- */
 
-template <class element>
 static __device__ __forceinline__ void clear_lines(const struct decoder &k,
                                                    const struct decoder_lines &l)
 {
     unsigned step = gridDim.x * BLOCK, count = l.data ? k.lines * l.pitch : 0;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step)
-        ((element *)l.data)[i] = element{};
+        group_store_as<1>(k.type, l.data, i, {{0.0f}});
 }
 
-template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_start(const __grid_constant__ struct decoder k)
 {
     KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, count = k.layers * k.rows * k.hidden;
-    clear_lines<element>(k, k.layers_left);
-    clear_lines<element>(k, k.query_left);
-    clear_lines<element>(k, k.logits_left);
+    clear_lines(k, k.layers_left);
+    clear_lines(k, k.query_left);
+    clear_lines(k, k.logits_left);
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
         /* Layers have a whole number of sentences, so that they need not be distinguished. */
         unsigned from = i / k.hidden / k.beams.beam * k.hidden + i % k.hidden;
-        k.h[0][i] = to_float(input<element>(k, DECODER_H)[from]);
-        k.c[0][i] = to_float(input<element>(k, DECODER_C)[from]);
+        k.h[0][i] = input_at(k, DECODER_H, from);
+        k.c[0][i] = input_at(k, DECODER_C, from);
         if (i < k.rows * k.hidden)
             k.context[i] = 0;
         if (i >= k.rows)
@@ -47,63 +45,58 @@ __global__ void __launch_bounds__(BLOCK) decoder_start(const __grid_constant__ s
 /* ---- LSTM layers ---- */
 
 /* What the first layer multiplies, as lines. */
-template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_words(const __grid_constant__ struct decoder k)
 {
     KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, count = k.rows * k.hidden;
     const struct decoder_lines &l = k.layers_left;
-    element *to = (element *)l.data;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
         unsigned row = i / k.hidden, u = i % k.hidden;
         size_t old = (size_t)before(k, row) * k.hidden + u;
-        put_line(l, to, row, u, to_float(word_of<element>(k, row)[u]));
-        put_line(l, to, row, k.hidden + u, k.context[old]);
-        put_line(l, to, row, 2 * k.hidden + u, k.h[k.step & 1][old]);
+        put_line(k, l, row, u, word_at(k, row, u));
+        put_line(k, l, row, k.hidden + u, k.context[old]);
+        put_line(k, l, row, 2 * k.hidden + u, k.h[k.step & 1][old]);
     }
 }
 
 /* A unit's lines for the products that come next; the attention brings the context. */
-template <class element>
 static __device__ __forceinline__ void hand_on(const struct decoder &k, unsigned row, unsigned u,
                                                float h, float out)
 {
     if (k.layer == 0)
-        put_line(k.query_left, (element *)k.query_left.data, row, u, h);
+        put_line(k, k.query_left, row, u, h);
     if (k.layer + 1 == k.layers) {
-        put_line(k.logits_left, (element *)k.logits_left.data, row, u, out);
+        put_line(k, k.logits_left, row, u, out);
         return;
     }
     size_t old = ((size_t)(k.layer + 1) * k.rows + before(k, row)) * k.hidden + u;
-    element *to = (element *)k.layers_left.data;
-    put_line(k.layers_left, to, row, u, out);
-    put_line(k.layers_left, to, row, 2 * k.hidden + u, k.h[k.step & 1][old]);
+    put_line(k, k.layers_left, row, u, out);
+    put_line(k, k.layers_left, row, 2 * k.hidden + u, k.h[k.step & 1][old]);
 }
 
-template <class element>
 static __device__ __forceinline__ void cell(const struct decoder &k, unsigned row, unsigned u,
                                             const float *sum)
 {
-    const element *bias =
-        input<element>(k, DECODER_BIAS) + (size_t)k.layer * DECODER_GATES * k.hidden + u;
+    float bias[DECODER_GATES];
+    for (unsigned g = 0; g < DECODER_GATES; g++)
+        bias[g] = input_at(k, DECODER_BIAS, ((size_t)k.layer * DECODER_GATES + g) * k.hidden + u);
     size_t at = (size_t)row * k.hidden + u, layer = (size_t)k.layer * k.rows * k.hidden;
     size_t old = layer + (size_t)before(k, row) * k.hidden + u, state = layer + at;
-    float i = vf_sigmoid(sum[0] + to_float(bias[0]));
-    float g = tanhf(sum[1] + to_float(bias[k.hidden]));
-    float forget = vf_sigmoid(sum[2] + to_float(bias[2 * k.hidden]) + k.forget_bias);
-    float o = vf_sigmoid(sum[3] + to_float(bias[3 * k.hidden]));
+    float i = vf_sigmoid(sum[0] + bias[0]);
+    float g = tanhf(sum[1] + bias[1]);
+    float forget = vf_sigmoid(sum[2] + bias[2] + k.forget_bias);
+    float o = vf_sigmoid(sum[3] + bias[3]);
     float c = forget * k.c[k.step & 1][old] + i * g, h = o * tanhf(c);
     k.c[~k.step & 1][state] = c;
     k.h[~k.step & 1][state] = h;
     float residual = k.layer < k.residual ? 0.0f
                      : k.layer            ? layer_input(k, row)[u]
-                                          : to_float(word_of<element>(k, row)[u]);
+                                          : word_at(k, row, u);
     k.out[~k.layer & 1][at] = h + residual;
     if (k.layers_left.data)
-        hand_on<element>(k, row, u, h, h + residual);
+        hand_on(k, row, u, h, h + residual);
 }
 
-template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_cells(const __grid_constant__ struct decoder k)
 {
     KERNEL_BEGIN();
@@ -113,7 +106,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_cells(const __grid_constant__ s
         float sum[DECODER_GATES];
         for (int g = 0; g < DECODER_GATES; g++)
             sum[g] = sum_of_parts(k, k.layer_splits, width, row, g * k.hidden + u);
-        cell<element>(k, row, u, sum);
+        cell(k, row, u, sum);
     }
 }
 
@@ -146,7 +139,23 @@ static __device__ __forceinline__ void score_words(const struct decoder &k, unsi
     __syncthreads();
 }
 
+/* The memory's words by their weights, over the sum of these. */
 template <class element>
+static __device__ __forceinline__ void sum_words(const struct decoder &k, unsigned row,
+                                                 unsigned length, const float *weights, float sum)
+{
+    const element *memory =
+        input<element>(k, DECODER_MEMORY) + (size_t)(row / k.beams.beam) * k.source * k.hidden;
+    for (unsigned i = threadIdx.x; i < k.hidden; i += BLOCK) {
+        float total = 0;
+        for (unsigned t = 0; t < length; t++)
+            total += weights[t] * to_float(memory[(size_t)t * k.hidden + i]);
+        k.context[(size_t)row * k.hidden + i] = total / sum;
+        if (k.layers_left.data)
+            put_line(k, k.layers_left, row, k.hidden + i, total / sum);
+    }
+}
+
 __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ struct decoder k)
 {
     KERNEL_BEGIN();
@@ -156,7 +165,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ 
     unsigned length = given < 1 ? 1 : given > k.source ? k.source : (unsigned)given;
     float *weights = k.weights + (size_t)row * k.source, largest = -INFINITY, sum = 0;
     add_query(k, row);
-    score_words<element>(k, row, length, weights);
+    WITH_ELEMENT(k.type, 1, score_words<element>(k, row, length, weights));
     for (unsigned t = threadIdx.x; t < length; t += BLOCK)
         largest = fmaxf(largest, weights[t]);
     largest = block_max(largest, part);
@@ -165,16 +174,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ 
         sum += weights[t];
     }
     sum = block_sum(sum, part);
-    const element *memory =
-        input<element>(k, DECODER_MEMORY) + (size_t)sentence * k.source * k.hidden;
-    for (unsigned i = threadIdx.x; i < k.hidden; i += BLOCK) {
-        float total = 0;
-        for (unsigned t = 0; t < length; t++)
-            total += weights[t] * to_float(memory[(size_t)t * k.hidden + i]);
-        k.context[(size_t)row * k.hidden + i] = total / sum;
-        if (k.layers_left.data)
-            put_line(k.layers_left, (element *)k.layers_left.data, row, k.hidden + i, total / sum);
-    }
+    WITH_ELEMENT(k.type, 1, sum_words<element>(k, row, length, weights, sum));
 }
 
 /* ---- the next word of a beam of one ---- */
@@ -201,8 +201,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_best(const __grid_constant__ st
         best == rank_absent ? best : best + blockIdx.y * beam_part_words(b);
 }
 
-template <class element>
-__global__ void __launch_bounds__(BLOCK) decoder_accept(const __grid_constant__ struct beams b)
+__global__ void __launch_bounds__(BLOCK) decoder_choose(const __grid_constant__ struct beams b)
 {
     KERNEL_BEGIN();
     unsigned row = blockIdx.x * BLOCK + threadIdx.x;
@@ -219,7 +218,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_accept(const __grid_constant__ 
     if (b.out)
         b.out[(size_t)row * b.steps + b.step] = word;
     if (b.scores)
-        float_put((element *)b.scores + row, (float)b.total[row]);
+        group_store_as<1>(b.type, b.scores, row, {{(float)b.total[row]}});
 }
 
 /* ---- hooks ---- */
@@ -270,6 +269,7 @@ static void read_query(const struct kernel_query *q, bool tensor, struct decoder
 {
     const int64_t *keys = q->in[DECODER_KEYS].shape.dim, *h = q->in[DECODER_H].shape.dim;
     struct beams *b = &k->beams;
+    b->type = k->type = q->in[DECODER_KEYS].dtype;
     b->beam = (unsigned)cuda_host->node_int(q->node, "beam", 1);
     b->rows = k->rows = (unsigned)keys[0] * b->beam;
     k->source = (unsigned)keys[1];
@@ -395,7 +395,7 @@ static void launch_layer(const struct decoder *k, struct cuda_grid all, enum dty
                       k->parts, gates, k->layer_splits, type, args);
     else
         LAUNCH_SKINNY(decoder_layer, k->hidden, k->layer_splits);
-    LAUNCH_FLOATS(type, decoder_cells<element>, all, cuda_size(BLOCK), 0, k, args);
+    LAUNCH(decoder_cells, all, cuda_size(BLOCK), 0, k, args);
 }
 
 static void launch_attention(const struct decoder *k, enum dtype type,
@@ -406,7 +406,7 @@ static void launch_attention(const struct decoder *k, enum dtype type,
                       k->query_splits, type, args);
     else
         LAUNCH_SKINNY(decoder_query, k->attention, k->query_splits);
-    LAUNCH_FLOATS(type, decoder_attend<element>, cuda_size(k->rows), cuda_size(BLOCK), 0, k, args);
+    LAUNCH(decoder_attend, cuda_size(k->rows), cuda_size(BLOCK), 0, k, args);
 }
 
 static void launch_choice(const struct decoder *k, enum dtype type, const struct kernel_args *args)
@@ -421,8 +421,7 @@ static void launch_choice(const struct decoder *k, enum dtype type, const struct
         LAUNCH_SKINNY(decoder_logits, k->vocabulary, 1);
     if (b.beam == 1) {
         LAUNCH(decoder_best, cuda_size(b.rows, b.parts), block, 0, &b, args);
-        LAUNCH_FLOATS(type, decoder_accept<element>, cuda_size((unsigned)div_up(b.rows, BLOCK)),
-                      block, 0, &b, args);
+        LAUNCH(decoder_choose, cuda_size((unsigned)div_up(b.rows, BLOCK)), block, 0, &b, args);
         return;
     }
     LAUNCH(beam_words, cuda_size(b.rows, b.parts), block, 0, &b, args);
@@ -435,7 +434,7 @@ static void launch_step(struct decoder *k, struct cuda_grid all, enum dtype type
 {
     k->layer = 0;
     if (k->lines)
-        LAUNCH_FLOATS(type, decoder_words<element>, all, cuda_size(BLOCK), 0, k, args);
+        LAUNCH(decoder_words, all, cuda_size(BLOCK), 0, k, args);
     for (; k->layer < k->layers; k->layer++) {
         launch_layer(k, all, type, args);
         if (k->layer == 0)
@@ -453,12 +452,12 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
         k.in[i] = args->in[i];
     k.beams.out = (int *)output_of(args, state->wanted, 0);
     k.beams.scores = output_of(args, state->wanted, 1);
-    LAUNCH_FLOATS(type, decoder_start<element>, state->layers, cuda_size(BLOCK), 0, &k, args);
+    LAUNCH(decoder_start, state->layers, cuda_size(BLOCK), 0, &k, args);
     for (k.step = 0; k.step < k.beams.steps; k.step++)
         launch_step(&k, state->all, type, args);
     if (k.beams.beam > 1)
-        LAUNCH_FLOATS(type, beam_collect<element>, cuda_size((unsigned)div_up(k.rows, (int)BLOCK)),
-                      cuda_size(BLOCK), 0, &k.beams, args);
+        LAUNCH(beam_collect, cuda_size((unsigned)div_up(k.rows, (int)BLOCK)), cuda_size(BLOCK), 0,
+               &k.beams, args);
 }
 
 static const char *const ops[] = {"AttentionDecoder", NULL};

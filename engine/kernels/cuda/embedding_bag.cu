@@ -13,6 +13,7 @@ struct bags {
     const void *table;
     const char *index;
     void *y;
+    int type;
     float *parts;             /* [result][split]; NULL: results go to y */
     unsigned work, bag, rows; /* work: groups of columns; bag: indices each; rows of the table */
     struct divisor columns;   /* groups per row */
@@ -76,7 +77,7 @@ static __device__ __forceinline__ void add_rows(unsigned lanes, struct group<wid
     __syncthreads();
 }
 
-template <int width, class element>
+template <int width>
 __global__ void __launch_bounds__(BLOCK) embedding_bags(const __grid_constant__ struct bags b)
 {
     KERNEL_BEGIN();
@@ -86,8 +87,10 @@ __global__ void __launch_bounds__(BLOCK) embedding_bags(const __grid_constant__ 
         unsigned tile = divide(task, b.splits), split = task - tile * b.splits.d;
         unsigned k = tile * b.lanes + lane, bag = divide(k, b.columns);
         unsigned first = split * b.chunk, end = k < b.work ? min(first + b.chunk, b.bag) : 0;
-        struct group<width> sum = sum_of_rows<width, element>(b, bag * b.bag, k - bag * b.columns.d,
-                                                              first + row, end, BLOCK / b.lanes);
+        struct group<width> sum;
+        WITH_ELEMENT(b.type, width,
+                     (sum = sum_of_rows<width, element>(b, bag * b.bag, k - bag * b.columns.d,
+                                                        first + row, end, BLOCK / b.lanes)));
         add_rows<width>(b.lanes, sum, part);
         if (row > 0 || k >= b.work)
             continue;
@@ -96,12 +99,11 @@ __global__ void __launch_bounds__(BLOCK) embedding_bags(const __grid_constant__ 
         for (int e = 0; e < width; e++)
             sum.v[e] *= b.factor;
         if (!b.parts)
-            group_store((element *)b.y + (size_t)k * width, sum);
+            group_store_as<width>(b.type, b.y, (size_t)k * width, sum);
     }
 }
 
 /* A block per result. */
-template <class element>
 __global__ void __launch_bounds__(BLOCK) embedding_join(const __grid_constant__ struct bags b)
 {
     KERNEL_BEGIN();
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(BLOCK) embedding_join(const __grid_constant__ 
             sum += b.parts[k * b.splits.d + s];
         sum = block_sum(sum, part);
         if (threadIdx.x == 0)
-            float_put((element *)b.y + k, sum * b.factor);
+            group_store_as<1>(b.type, b.y, k, {{sum * b.factor}});
     }
 }
 
@@ -120,7 +122,6 @@ __global__ void __launch_bounds__(BLOCK) embedding_join(const __grid_constant__ 
 
 struct kernel_state {
     struct bags b; /* pointers are left open */
-    enum dtype type;
     int width;
     struct cuda_grid grid, join;
 };
@@ -163,8 +164,8 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     const struct shape *table = &q->in[0].shape, *index = &q->in[1].shape;
     bool mean = strcmp(cuda_host->node_string(q->node, "mode", "sum"), "mean") == 0;
     struct bags *b = &s->b;
-    s->type = q->in[0].dtype;
-    s->width = group_width(s->type, table->dim[1]);
+    b->type = q->in[0].dtype;
+    s->width = group_width(q->in[0].dtype, table->dim[1]);
     b->bag = (unsigned)index->dim[1];
     b->rows = (unsigned)table->dim[0];
     b->work = (unsigned)(index->dim[0] * table->dim[1] / s->width);
@@ -191,10 +192,9 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     b.index = (const char *)args->in[1];
     b.y = args->out[0];
     b.parts = b.splits.d > 1 ? (float *)args->workspace : NULL;
-    LAUNCH_GROUPS(state->type, state->width, (embedding_bags<width, element>), state->grid,
-                  cuda_size(BLOCK), 0, &b, args);
+    LAUNCH_WIDTH(state->width, embedding_bags<width>, state->grid, cuda_size(BLOCK), 0, &b, args);
     b.work *= (unsigned)state->width;
-    LAUNCH_FLOATS(state->type, embedding_join<element>, state->join, cuda_size(BLOCK), 0, &b, args);
+    LAUNCH(embedding_join, state->join, cuda_size(BLOCK), 0, &b, args);
 }
 
 static const char *const ops[] = {"EmbeddingBag", NULL};

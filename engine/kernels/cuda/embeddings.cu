@@ -14,6 +14,7 @@ struct embeddings {
     unsigned size[PAIRS_MAX];      /* rows of the table, or elements of a one-hot row */
     unsigned start[PAIRS_MAX + 1]; /* side by side: first column of each pair, and after the last */
     void *y;
+    int type;
     unsigned count;         /* of groups of `width` results */
     struct divisor columns; /* groups per row */
     unsigned pairs;
@@ -21,12 +22,11 @@ struct embeddings {
 };
 
 /* Columns [column, column + width) of a pair's row, of `own` columns. */
-template <int width, class element>
+template <int width>
 static __device__ __forceinline__ struct group<width>
 row_part(const struct embeddings &k, unsigned pair, unsigned row, unsigned column, unsigned own) {
     struct group<width> v = {
     };
-    const element *table = (const element *)k.table[pair];
     int64_t size = k.size[pair], at = row;
     if (k.index[pair]) {
         at = index_at(k.index[pair], k.wide >> pair & 1, row);
@@ -34,14 +34,14 @@ row_part(const struct embeddings &k, unsigned pair, unsigned row, unsigned colum
         if (at < 0 || at >= size)
             return v;
     }
-    if (table)
-        return group_at(table + at * own + column, v);
+    if (k.table[pair])
+        return group_as<width>(k.type, k.table[pair], (size_t)at *own + column);
     for (int e = 0; e < width; e++)
         v.v[e] = at == column + e ? 1.0f : 0.0f;
     return v;
 }
 
-template <int width, class element>
+template <int width>
 __global__ void __launch_bounds__(BLOCK)
     embeddings_joined(const __grid_constant__ struct embeddings k)
 {
@@ -50,13 +50,13 @@ __global__ void __launch_bounds__(BLOCK)
     for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
         unsigned row = divide(g, k.columns), column = (g - row * k.columns.d) * width;
         unsigned pair = part_of(k.start, k.pairs, column), first = k.start[pair];
-        group_store(
-            (element *)k.y + (size_t)g * width,
-            row_part<width, element>(k, pair, row, column - first, k.start[pair + 1] - first));
+        group_store_as<width>(
+            k.type, k.y, (size_t)g * width,
+            row_part<width>(k, pair, row, column - first, k.start[pair + 1] - first));
     }
 }
 
-template <int width, class element>
+template <int width>
 __global__ void __launch_bounds__(BLOCK)
     embeddings_summed(const __grid_constant__ struct embeddings k)
 {
@@ -64,14 +64,14 @@ __global__ void __launch_bounds__(BLOCK)
     unsigned step = gridDim.x * BLOCK, own = k.columns.d * width;
     for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
         unsigned row = divide(g, k.columns), column = (g - row * k.columns.d) * width;
-        struct group<width> sum = row_part<width, element>(k, 0, row, column, own);
+        struct group<width> sum = row_part<width>(k, 0, row, column, own);
         for (unsigned pair = 1; pair < k.pairs; pair++) {
-            struct group<width> v = row_part<width, element>(k, pair, row, column, own);
+            struct group<width> v = row_part<width>(k, pair, row, column, own);
 #pragma unroll
             for (int e = 0; e < width; e++)
                 sum.v[e] += v.v[e];
         }
-        group_store((element *)k.y + (size_t)g * width, sum);
+        group_store_as<width>(k.type, k.y, (size_t)g * width, sum);
     }
 }
 
@@ -81,7 +81,6 @@ struct kernel_state {
     struct embeddings k;            /* pointers are left open */
     unsigned char given[PAIRS_MAX]; /* the pair of the node that each is */
     uint64_t has_table, has_index;  /* bit k */
-    enum dtype type;
     int width;
     bool sums;
     struct cuda_grid grid;
@@ -140,10 +139,10 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     const struct shape *y = &q->out[0].shape;
     cuda_host->node_ints(q->node, "depths", depths, PAIRS_MAX);
     s->sums = strcmp(cuda_host->node_string(q->node, "mode", "concat"), "sum") == 0;
-    s->type = q->out[0].dtype;
-    s->width = group_width(s->type, 0);
+    s->k.type = q->out[0].dtype;
+    s->width = group_width(q->out[0].dtype, 0);
     for (int k = 0; k < q->node->op_inputs / 2; k++) {
-        int own = group_width(s->type, add_pair(q, k, depths[k], s));
+        int own = group_width(q->out[0].dtype, add_pair(q, k, depths[k], s));
         s->width = own < s->width ? own : s->width;
     }
     s->k.count = (unsigned)(shape_count(y) / s->width);
@@ -161,11 +160,11 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     }
     k.y = args->out[0];
     if (state->sums)
-        LAUNCH_GROUPS(state->type, state->width, (embeddings_summed<width, element>), state->grid,
-                      cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_WIDTH(state->width, embeddings_summed<width>, state->grid, cuda_size(BLOCK), 0, &k,
+                     args);
     else
-        LAUNCH_GROUPS(state->type, state->width, (embeddings_joined<width, element>), state->grid,
-                      cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_WIDTH(state->width, embeddings_joined<width>, state->grid, cuda_size(BLOCK), 0, &k,
+                     args);
 }
 
 static const char *const ops[] = {"Embeddings", NULL};

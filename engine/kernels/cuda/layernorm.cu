@@ -23,7 +23,7 @@ struct layernorm {
     unsigned lines, size, lanes; /* size in groups */
     struct divisor splits;
     unsigned chunk, tasks; /* of the size, per split; lines times splits */
-    int phase;
+    int type, phase;
     float count, epsilon;
     bool centred; /* the mean is taken off */
 };
@@ -104,6 +104,23 @@ variance_kept(const struct layernorm &k, const struct line_team &t, const float 
 }
 
 template <int width, int kept, class element>
+static __device__ __forceinline__ void write_kept(const struct layernorm &k, element *y,
+                                                  unsigned lane, unsigned size,
+                                                  const struct shift &s, const float *v)
+{
+#pragma unroll
+    for (int p = 0; p < kept / width; p++) {
+        unsigned i = p * k.lanes + lane;
+        struct group<width> g;
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            g.v[e] = v[p * width + e];
+        if (i < size)
+            write<width>(k, y, i, s, g);
+    }
+}
+
+template <int width, int kept>
 __global__ void __launch_bounds__(kept > KEPT_FEW ? (int)WIDE_BLOCK : (int)BLOCK)
     layernorm_kept(const __grid_constant__ struct layernorm k)
 {
@@ -115,39 +132,47 @@ __global__ void __launch_bounds__(kept > KEPT_FEW ? (int)WIDE_BLOCK : (int)BLOCK
         unsigned line = base + own, size = line < k.lines ? k.size : 0;
         size_t at = (size_t)line * k.size * width;
         float v[kept];
-        read<kept / width, width>((const element *)k.x + at, t.lane, k.lanes, size, v);
+        WITH_ELEMENT(
+            k.type, width,
+            (read<kept / width, width>((const element *)k.x + at, t.lane, k.lanes, size, v)));
         float mean = mean_kept<kept>(k, t, v), variance = variance_kept<width, kept>(k, t, v, mean);
         struct shift s = shift_of(k, line, mean, variance, t.lane == 0 && size > 0);
-#pragma unroll
-        for (int p = 0; p < kept / width; p++) {
-            unsigned i = p * k.lanes + t.lane;
-            struct group<width> g;
-#pragma unroll
-            for (int e = 0; e < width; e++)
-                g.v[e] = v[p * width + e];
-            if (i < size)
-                write<width>(k, (element *)k.y + at, i, s, g);
-        }
+        WITH_ELEMENT(k.type, width,
+                     (write_kept<width, kept>(k, (element *)k.y + at, t.lane, size, s, v)));
     }
 }
 
 /* ---- long lines ---- */
 
-template <int width, class element>
-static __device__ __forceinline__ struct moments moments_of_line(const element *x, unsigned first,
-                                                                 unsigned end)
+/* at: of the line's first element. */
+template <int width>
+static __device__ __forceinline__ struct moments
+moments_of_line(const struct layernorm &k, size_t at, unsigned first, unsigned end)
 {
     struct moments m = {};
     for (unsigned i = first + threadIdx.x; i < end; i += AHEAD * blockDim.x) {
         float v[AHEAD * width];
         unsigned groups = min((end - i + blockDim.x - 1) / blockDim.x, (unsigned)AHEAD);
-        read<AHEAD, width>(x, i, blockDim.x, end, v);
+        WITH_ELEMENT(k.type, width,
+                     (read<AHEAD, width>((const element *)k.x + at, i, blockDim.x, end, v)));
         m = moments_join(m, moments_of<AHEAD * width>(v, width * (int)groups));
     }
     return m;
 }
 
 template <int width, class element>
+static __device__ __forceinline__ void write_line(const struct layernorm &k, size_t at, unsigned i,
+                                                  unsigned end, const struct shift &s)
+{
+    const element *x = (const element *)k.x + at;
+#pragma unroll 4
+    for (; i < end; i += blockDim.x) {
+        group<width> g = {};
+        write<width>(k, (element *)k.y + at, i, s, group_at(x + (size_t)i * width, g));
+    }
+}
+
+template <int width>
 __global__ void __launch_bounds__(LONG_BLOCK)
     layernorm_long(const __grid_constant__ struct layernorm k)
 {
@@ -158,10 +183,9 @@ __global__ void __launch_bounds__(LONG_BLOCK)
         unsigned line = divide(task, k.splits), split = task - line * k.splits.d;
         unsigned first = split * k.chunk, end = min(first + k.chunk, k.size);
         size_t at = (size_t)line * k.size * width;
-        const element *x = (const element *)k.x + at;
         struct moments m = {};
         if (k.phase != FROM_PARTS)
-            m = moments_of_line<width>(x, first, end);
+            m = moments_of_line<width>(k, at, first, end);
         for (unsigned s = t.lane; k.phase == FROM_PARTS && s < k.splits.d; s += t.lanes)
             m = moments_join(m, k.parts[line * k.splits.d + s]);
         m = moments_of_team(t, m, k.phase == PARTS ? (float)((end - first) * width) : k.count);
@@ -172,11 +196,7 @@ __global__ void __launch_bounds__(LONG_BLOCK)
         }
         float variance = m.square / k.count + (k.centred ? 0 : m.mean * m.mean);
         struct shift s = shift_of(k, line, k.centred ? m.mean : 0, variance, first + t.lane == 0);
-#pragma unroll 4
-        for (unsigned i = first + t.lane; i < end; i += t.lanes) {
-            group<width> g = {};
-            write<width>(k, (element *)k.y + at, i, s, group_at(x + (size_t)i * width, g));
-        }
+        WITH_ELEMENT(k.type, width, write_line<width, element>(k, at, first + t.lane, end, s));
     }
 }
 
@@ -214,7 +234,6 @@ static enum status check(const struct kernel_query *q, struct error *why)
 
 struct kernel_state {
     struct layernorm k; /* pointers and phase are left open */
-    enum dtype type;
     int width;
     bool kept, few; /* lines stay in registers, KEPT_FEW floats of a thread */
     bool biased;
@@ -238,7 +257,8 @@ static void share(const struct kernel_query *q, int64_t size, struct kernel_stat
         s->grid = grid_for(q, (int64_t)k->lines * k->lanes * BLOCK / keeping.block);
     } else {
         s->block = k->splits.d > 1 ? (unsigned)BLOCK : (unsigned)LONG_BLOCK;
-        s->grid = grid_in_cache(q, k->tasks, (int64_t)k->chunk * s->width * element_bytes(s->type));
+        s->grid = grid_in_cache(q, k->tasks,
+                                (int64_t)k->chunk * s->width * element_bytes(q->in[0].dtype));
     }
 }
 
@@ -250,8 +270,8 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     int64_t size = line_size(q), count = shape_count(&q->in[0].shape);
     if (count == 0)
         return STATUS_OK; /* no lines */
-    s->type = q->in[0].dtype;
-    s->width = group_width(s->type, size);
+    k->type = q->in[0].dtype;
+    s->width = group_width(q->in[0].dtype, size);
     s->kept = size <= line_kept(s->width);
     s->biased = input_given(q, 2);
     s->wanted = outputs_wanted(q);
@@ -274,11 +294,11 @@ static void launch_kept(const struct kernel_state *s, const struct layernorm *k,
                         const struct kernel_args *args)
 {
     if (s->few)
-        LAUNCH_GROUPS(s->type, s->width, (layernorm_kept<width, KEPT_FEW, element>), s->grid,
-                      cuda_size(s->block), 0, k, args);
+        LAUNCH_WIDTH(s->width, (layernorm_kept<width, KEPT_FEW>), s->grid, cuda_size(s->block), 0,
+                     k, args);
     else
-        LAUNCH_GROUPS(s->type, s->width, (layernorm_kept<width, KEPT_MANY(width), element>),
-                      s->grid, cuda_size(s->block), 0, k, args);
+        LAUNCH_WIDTH(s->width, (layernorm_kept<width, KEPT_MANY(width)>), s->grid,
+                     cuda_size(s->block), 0, k, args);
 }
 
 /* One launch for whole lines, else one for their parts and one that joins these and writes. */
@@ -287,8 +307,7 @@ static void launch_long(const struct kernel_state *s, struct layernorm *k,
 {
     bool parts = k->splits.d > 1;
     for (k->phase = parts ? PARTS : WHOLE; k->phase <= (parts ? FROM_PARTS : WHOLE); k->phase++)
-        LAUNCH_GROUPS(s->type, s->width, (layernorm_long<width, element>), s->grid,
-                      cuda_size(s->block), 0, k, args);
+        LAUNCH_WIDTH(s->width, layernorm_long<width>, s->grid, cuda_size(s->block), 0, k, args);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)

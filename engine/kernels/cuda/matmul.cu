@@ -27,7 +27,7 @@ static __device__ __forceinline__ void load_tiles(const struct product &p, const
     }
 }
 
-template <int each, class element>
+template <int each>
 static __device__ __forceinline__ void store(const struct product &p, int64_t c,
                                              struct tile_sums<each> &sums)
 {
@@ -42,14 +42,14 @@ static __device__ __forceinline__ void store(const struct product &p, int64_t c,
             if (s >= p.n)
                 continue;
             size_t at = (size_t)(c + row * p.c_row + s * p.c_col);
-            float value = epilogue_value<element>(p.epilogue, p.alpha * sums.v[0][j], at, row, s);
-            float_put((element *)p.c + at, value);
+            float value = epilogue_value(p.epilogue, p.alpha * sums.v[0][j], at, row, s);
+            group_store_as<1>(p.epilogue.type, p.c, at, {{value}});
         }
         tile_next_row<each>(sums);
     }
 }
 
-template <int each, class factor, class element>
+template <int each, class factor>
 __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ struct product p)
 {
     KERNEL_BEGIN();
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ str
         tile_multiply<each>(m, sums);
         __syncthreads();
     }
-    store<each, element>(p, at.c, sums);
+    store<each>(p, at.c, sums);
 }
 
 /* ---- hooks ---- */
@@ -72,7 +72,6 @@ enum { EACH_SMALL = 4, EACH_LARGE = 8 };
 
 struct kernel_state {
     struct product p; /* pointers are left open */
-    enum dtype type;
     bool f8;
     int each;
     struct cuda_grid grid;
@@ -87,7 +86,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                         struct error *why)
 {
     TRY(product_plan(q, (int64_t)TILE_SIDE * EACH_SMALL, &s->p, why));
-    s->type = q->out[0].dtype;
     s->f8 = product_is_f8(q);
     s->each = variant ? EACH_LARGE : EACH_SMALL;
     s->grid = product_grid(&s->p, (int)TILE_SIDE * s->each);
@@ -105,10 +103,9 @@ static void launch_tiles(const struct kernel_state *s, const struct product *p,
                          const struct kernel_args *args)
 {
     if (s->f8)
-        LAUNCH_FLOATS(s->type, (matmul_tile<each, struct float8, element>), s->grid,
-                      cuda_size(BLOCK), 0, p, args);
+        LAUNCH((matmul_tile<each, struct float8>), s->grid, cuda_size(BLOCK), 0, p, args);
     else
-        LAUNCH_FLOATS(s->type, (matmul_tile<each, element, element>), s->grid, cuda_size(BLOCK), 0,
+        LAUNCH_FLOATS(p->epilogue.type, (matmul_tile<each, element>), s->grid, cuda_size(BLOCK), 0,
                       p, args);
 }
 

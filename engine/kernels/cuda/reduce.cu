@@ -40,7 +40,7 @@ struct reduction {
     unsigned tasks;                /* rows: results, columns: tiles of `lanes`; each times splits */
     struct divisor splits;
     float terms; /* elements per result */
-    int fold, finish;
+    int type, fold, finish;
 };
 
 static __device__ __forceinline__ unsigned offset_of(const struct loops &l, unsigned index,
@@ -92,17 +92,17 @@ static __device__ __forceinline__ void read_ahead(const struct reduction &r, con
 /* ---- along rows ---- */
 
 /* Threads `lane` of r.lanes: groups of terms first .. end - 1 of the result at `from`. */
-template <int width, class element>
+template <int width>
 static __device__ __forceinline__ float fold_row(const struct reduction &r, unsigned from,
                                                  unsigned lane, unsigned first, unsigned end,
                                                  float shift)
 {
-    const element *x = (const element *)r.x + from;
     float nothing = fold_nothing(r.fold), total = nothing, piece = nothing;
     unsigned in_piece = 0;
     for (unsigned t = first + lane; t < end; t += AHEAD * r.lanes) {
         float v[AHEAD * width];
-        read_ahead<width>(r, x, t, r.lanes, end, v);
+        WITH_ELEMENT(r.type, width,
+                     read_ahead<width>(r, (const element *)r.x + from, t, r.lanes, end, v));
         fold_in<AHEAD * width, 1>(r.fold, &piece, v, &shift);
         if (++in_piece < PIECE)
             continue;
@@ -113,13 +113,13 @@ static __device__ __forceinline__ float fold_row(const struct reduction &r, unsi
     return fold_join(r.fold, total, piece);
 }
 
-template <class element>
 static __device__ __forceinline__ void store(const struct reduction &r, unsigned result, float x)
 {
-    float_put((element *)r.y + offset_of(r.kept, result, r.out_stride), finish(r, result, x));
+    group_store_as<1>(r.type, r.y, offset_of(r.kept, result, r.out_stride),
+                      {{finish(r, result, x)}});
 }
 
-template <int width, class element>
+template <int width>
 __global__ void __launch_bounds__(BLOCK) reduce_rows(const __grid_constant__ struct reduction r)
 {
     KERNEL_BEGIN();
@@ -131,8 +131,7 @@ __global__ void __launch_bounds__(BLOCK) reduce_rows(const __grid_constant__ str
         if (task < r.tasks) {
             unsigned first = split * r.chunk, end = min(first + r.chunk, r.count);
             float shift = r.shift ? r.shift[k] : 0;
-            x = fold_row<width, element>(r, offset_of(r.kept, k, r.kept.stride), lane, first, end,
-                                         shift);
+            x = fold_row<width>(r, offset_of(r.kept, k, r.kept.stride), lane, first, end, shift);
         }
         x = fold_team(r.fold, x, r.lanes, part);
         if (lane > 0 || task >= r.tasks)
@@ -140,18 +139,17 @@ __global__ void __launch_bounds__(BLOCK) reduce_rows(const __grid_constant__ str
         if (r.parts)
             r.parts[task] = x;
         else
-            store<element>(r, k, x);
+            store(r, k, x);
     }
 }
 
 /* ---- across columns ---- */
 
 /* Rows first + row, first + row + rows ... of the columns at `from`. */
-template <int width, class element>
+template <int width>
 static __device__ __forceinline__ struct group<width>
 fold_columns(const struct reduction &r, unsigned from, unsigned first, unsigned end, unsigned rows,
              const float *shift) {
-    const element *x = (const element *)r.x + from;
     float nothing = fold_nothing(r.fold);
     struct group<width> total, piece;
     unsigned in_piece = 0;
@@ -160,7 +158,8 @@ fold_columns(const struct reduction &r, unsigned from, unsigned first, unsigned 
         total.v[e] = piece.v[e] = nothing;
     for (unsigned t = first; t < end; t += AHEAD * rows) {
         float v[AHEAD * width];
-        read_ahead<width>(r, x, t, rows, end, v);
+        WITH_ELEMENT(r.type, width,
+                     read_ahead<width>(r, (const element *)r.x + from, t, rows, end, v));
         fold_in<AHEAD, width>(r.fold, piece.v, v, shift);
         if (++in_piece < PIECE)
             continue;
@@ -198,7 +197,7 @@ static __device__ __forceinline__ void fold_rows(const struct reduction &r, unsi
     __syncthreads();
 }
 
-template <int width, class element>
+template <int width>
 static __device__ __forceinline__ void store_columns(const struct reduction &r, unsigned k,
                                                      unsigned split, struct group<width> &x)
 {
@@ -209,10 +208,10 @@ static __device__ __forceinline__ void store_columns(const struct reduction &r, 
     }
     for (int e = 0; e < width; e++)
         x.v[e] = finish(r, k * width + e, x.v[e]);
-    group_store((element *)r.y + offset_of(r.kept, k, r.out_stride), x);
+    group_store_as<width>(r.type, r.y, offset_of(r.kept, k, r.out_stride), x);
 }
 
-template <int width, class element>
+template <int width>
 __global__ void __launch_bounds__(BLOCK) reduce_columns(const __grid_constant__ struct reduction r)
 {
     KERNEL_BEGIN();
@@ -225,12 +224,12 @@ __global__ void __launch_bounds__(BLOCK) reduce_columns(const __grid_constant__ 
         struct group<width> x;
         for (int e = 0; r.shift && k < r.results && e < width; e++)
             shift[e] = r.shift[k * width + e];
-        x = fold_columns<width, element>(r, offset_of(r.kept, k, r.kept.stride), first + row,
-                                         k < r.results ? min(first + r.chunk, r.count) : 0,
-                                         BLOCK / r.lanes, shift);
+        x = fold_columns<width>(r, offset_of(r.kept, k, r.kept.stride), first + row,
+                                k < r.results ? min(first + r.chunk, r.count) : 0, BLOCK / r.lanes,
+                                shift);
         fold_rows<width>(r, row, x, part);
         if (row == 0 && k < r.results)
-            store_columns<width, element>(r, k, split, x);
+            store_columns<width>(r, k, split, x);
     }
 }
 
@@ -242,7 +241,6 @@ struct joining {
     unsigned lanes;
 };
 
-template <class element>
 __global__ void __launch_bounds__(BLOCK) reduce_join(const __grid_constant__ struct joining j)
 {
     KERNEL_BEGIN();
@@ -260,7 +258,7 @@ __global__ void __launch_bounds__(BLOCK) reduce_join(const __grid_constant__ str
         if (r.parts)
             r.parts[k] = x;
         else
-            store<element>(r, k, x);
+            store(r, k, x);
     }
 }
 
@@ -270,7 +268,6 @@ struct kernel_state {
     struct reduction r; /* pointers are left open */
     struct loops kept;  /* of single results, with their strides in the result */
     unsigned out_stride[RANK_MAX], results;
-    enum dtype type;
     int width;
     bool rows;
     unsigned join_lanes;
@@ -414,7 +411,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     struct desc kept = kept_desc(q, reduced);
     const struct desc *descs[2] = {x, &kept};
     strided_init(&s, descs, 2);
-    state->type = x->dtype;
+    state->r.type = x->dtype;
     state->width = width_of(&s, x->dtype);
     fill_loops(&s, state);
     if (state->r.reduced.rank == 0)
@@ -439,15 +436,10 @@ static size_t workspace(const struct kernel_state *state)
 static void launch_parts(const struct kernel_state *s, const struct reduction *r,
                          const struct kernel_args *args)
 {
-    struct cuda_grid grid = s->grid, block = cuda_size(BLOCK);
-    if (s->rows && s->width > 1)
-        LAUNCH_FLOATS(s->type, (reduce_rows<WIDEST(element), element>), grid, block, 0, r, args);
-    else if (s->rows)
-        LAUNCH_FLOATS(s->type, (reduce_rows<1, element>), grid, block, 0, r, args);
-    else if (s->width > 1)
-        LAUNCH_FLOATS(s->type, (reduce_columns<WIDEST(element), element>), grid, block, 0, r, args);
+    if (s->rows)
+        LAUNCH_WIDTH(s->width, reduce_rows<width>, s->grid, cuda_size(BLOCK), 0, r, args);
     else
-        LAUNCH_FLOATS(s->type, (reduce_columns<1, element>), grid, block, 0, r, args);
+        LAUNCH_WIDTH(s->width, reduce_columns<width>, s->grid, cuda_size(BLOCK), 0, r, args);
 }
 
 /* One round; raw: where unfinished results go instead of y, or NULL. */
@@ -461,7 +453,7 @@ static void launch_round(const struct kernel_state *s, struct reduction r, float
     j.r.kept = s->kept;
     j.r.results = s->results;
     memcpy(j.r.out_stride, s->out_stride, sizeof(j.r.out_stride));
-    LAUNCH_FLOATS(s->type, reduce_join<element>, s->join, cuda_size(BLOCK), 0, &j, args);
+    LAUNCH(reduce_join, s->join, cuda_size(BLOCK), 0, &j, args);
 }
 
 /* LogSumExp looks for the largest term first. */

@@ -69,44 +69,41 @@ __global__ void __launch_bounds__(BLOCK) rnn_project(const __grid_constant__ str
 
 /* ---- states at both ends ---- */
 
-template <class element>
 __global__ void __launch_bounds__(BLOCK) rnn_start(const __grid_constant__ struct rnn k)
 {
     KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, count = k.directions * k.batch * k.hidden;
-    const element *h = (const element *)k.initial_h, *c = (const element *)k.initial_c;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
-        k.h[0][i] = h ? to_float(h[rnn_outer_state(k, i)]) : 0.0f;
-        k.c[i] = c ? to_float(c[rnn_outer_state(k, i)]) : 0.0f;
+        unsigned from = rnn_outer_state(k, i);
+        k.h[0][i] = k.initial_h ? group_as<1>(k.type, k.initial_h, from).v[0] : 0.0f;
+        k.c[i] = k.initial_c ? group_as<1>(k.type, k.initial_c, from).v[0] : 0.0f;
     }
 }
 
-template <class element>
 __global__ void __launch_bounds__(BLOCK) rnn_finish(const __grid_constant__ struct rnn k)
 {
     KERNEL_BEGIN();
     unsigned step = gridDim.x * BLOCK, count = k.directions * k.batch * k.hidden;
-    element *h = (element *)k.last_h, *c = (element *)k.last_c;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
-        if (h)
-            float_put(&h[rnn_outer_state(k, i)], k.h[k.steps & 1][i]);
-        if (c)
-            float_put(&c[rnn_outer_state(k, i)], k.c[i]);
+        unsigned to = rnn_outer_state(k, i);
+        if (k.last_h)
+            group_store_as<1>(k.type, k.last_h, to, {{k.h[k.steps & 1][i]}});
+        if (k.last_c)
+            group_store_as<1>(k.type, k.last_c, to, {{k.c[i]}});
     }
 }
 
 /* ---- a step ---- */
 
 /* The gates of a cell whose reset gate scales h, for its second phase. */
-template <class element>
 static __device__ __forceinline__ void reset_gates(const struct rnn &k, const struct rnn_line &l,
                                                    unsigned u, const float *sum, float h)
 {
-    k.update[l.state + u] = rnn_keep<element>(k, l) * vf_sigmoid(l.x[u] + sum[0]);
+    k.update[l.state + u] = rnn_keep(k, l) * vf_sigmoid(l.x[u] + sum[0]);
     k.reset_h[l.state + u] = vf_sigmoid(l.x[k.hidden + u] + sum[1]) * h;
 }
 
-template <int count, class element>
+template <int count>
 static __device__ __forceinline__ void finish_unit(const struct rnn &k, unsigned b, unsigned u,
                                                    const float *sum)
 {
@@ -114,7 +111,7 @@ static __device__ __forceinline__ void finish_unit(const struct rnn &k, unsigned
     const float *x = l.x + u;
     float h = k.h[k.step & 1][l.state + u], next = h;
     if (count == SUMS_GATES) {
-        reset_gates<element>(k, l, u, sum, h);
+        reset_gates(k, l, u, sum, h);
         return;
     }
     if (l.active && count == SUMS_LSTM)
@@ -127,11 +124,11 @@ static __device__ __forceinline__ void finish_unit(const struct rnn &k, unsigned
         next = rnn_mix(k.update[l.state + u], x[2 * k.hidden] + sum[0], h);
     k.h[~k.step & 1][l.state + u] = next;
     if (k.y)
-        float_put((element *)k.y + l.y + u, l.active ? next : 0.0f);
+        group_store_as<1>(k.type, k.y, l.y + u, {{l.active ? next : 0.0f}});
 }
 
 /* Rows that are not there are the last one again. */
-template <int count, int rows, class element>
+template <int count, int rows>
 static __device__ __forceinline__ void step_of(const struct rnn &k, unsigned first)
 {
     struct skinny_sums<count, rows> sums = {
@@ -142,46 +139,49 @@ static __device__ __forceinline__ void step_of(const struct rnn &k, unsigned fir
     const float *left[rows], *h = scaled ? k.reset_h : k.h[k.step & 1];
     for (int i = 0; i < rows; i++)
         left[i] = h + (size_t)(blockIdx.z * k.batch + min(p.row + i, k.batch - 1)) * k.hidden;
-    const element *r =
-        (const element *)k.r + (size_t)blockIdx.z * k.hidden * width + first * k.hidden + u;
+    size_t r = (size_t)blockIdx.z * k.hidden * width + first * k.hidden + u;
     if (u < k.hidden && p.row < k.batch)
-        skinny_add<count, rows>(p, left, r, width, k.hidden, k.hidden, sums);
+        WITH_ELEMENT(k.type, 1,
+                     (skinny_add<count, rows>(p, left, (const element *)k.r + r, width, k.hidden,
+                                              k.hidden, sums)));
     if (!skinny_meet<count, rows>(p, sums) || u >= k.hidden)
         return;
+#pragma unroll 1
     for (unsigned i = 0; i < rows && p.row + i < k.batch; i++) {
         float sum[GATES_MAX] = {};
         for (int g = 0; g < count; g++)
-            sum[g] = sums.v[i][g];
-        finish_unit<count, element>(k, p.row + i, u, sum);
+            sum[g] = sums.v[0][g];
+        finish_unit<count>(k, p.row + i, u, sum);
+        skinny_next_row(sums);
     }
 }
 
-template <int rows, class element>
+template <int rows>
 __global__ void __launch_bounds__(BLOCK) rnn_step_lstm(const __grid_constant__ struct rnn k)
 {
     KERNEL_BEGIN();
-    step_of<SUMS_LSTM, rows, element>(k, 0);
+    step_of<SUMS_LSTM, rows>(k, 0);
 }
 
-template <int rows, class element>
+template <int rows>
 __global__ void __launch_bounds__(BLOCK) rnn_step_linear(const __grid_constant__ struct rnn k)
 {
     KERNEL_BEGIN();
-    step_of<SUMS_LINEAR, rows, element>(k, 0);
+    step_of<SUMS_LINEAR, rows>(k, 0);
 }
 
-template <int rows, class element>
+template <int rows>
 __global__ void __launch_bounds__(BLOCK) rnn_step_gates(const __grid_constant__ struct rnn k)
 {
     KERNEL_BEGIN();
-    step_of<SUMS_GATES, rows, element>(k, 0);
+    step_of<SUMS_GATES, rows>(k, 0);
 }
 
-template <int rows, class element>
+template <int rows>
 __global__ void __launch_bounds__(BLOCK) rnn_step_candidate(const __grid_constant__ struct rnn k)
 {
     KERNEL_BEGIN();
-    step_of<SUMS_CANDIDATE, rows, element>(k, k.gates - 1);
+    step_of<SUMS_CANDIDATE, rows>(k, k.gates - 1);
 }
 
 /* ---- hooks ---- */
@@ -191,7 +191,6 @@ struct kernel_state {
     const struct device *device;
     void *weights;
     size_t workspace;
-    enum dtype type;
     bool fits, whole; /* all steps can be, and are, in one launch */
     unsigned given, wanted;
     struct cuda_grid project, all; /* all: over the states of the batch */
@@ -224,7 +223,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     k->row_warps = skinny_row_warps(k->batch, k->batch < ROWS ? 1 : (unsigned)ROWS);
     sequence_plan(k);
     s->device = q->device;
-    s->type = q->in[X].dtype;
     s->fits = sequence_fits(k, q);
     s->whole = variant == 0 && s->fits;
     s->workspace = lay_out(k, NULL);
@@ -260,35 +258,28 @@ static void release(struct kernel_state *state)
 
 /* ---- all steps in one launch ---- */
 
-template <class element> static const void *sequence_of(int cell)
+static const void *sequence_kernel(int cell)
 {
     switch (cell) {
     case CELL_LSTM:
-        return KERNEL_ADDRESS(rnn_sequence<CELL_LSTM, 4, element>);
+        return KERNEL_ADDRESS(rnn_sequence<CELL_LSTM, 4>);
     case CELL_GRU_LINEAR:
-        return KERNEL_ADDRESS(rnn_sequence<CELL_GRU_LINEAR, 3, element>);
+        return KERNEL_ADDRESS(rnn_sequence<CELL_GRU_LINEAR, 3>);
     case CELL_GRU_RESET:
-        return KERNEL_ADDRESS(rnn_sequence<CELL_GRU_RESET, 3, element>);
+        return KERNEL_ADDRESS(rnn_sequence<CELL_GRU_RESET, 3>);
     default:
-        return KERNEL_ADDRESS(rnn_sequence<CELL_PLAIN, 1, element>);
+        return KERNEL_ADDRESS(rnn_sequence<CELL_PLAIN, 1>);
     }
 }
 
-static const void *sequence_kernel(int cell, enum dtype type)
-{
-    return type == DTYPE_F16    ? sequence_of<struct half>(cell)
-           : type == DTYPE_BF16 ? sequence_of<struct bfloat>(cell)
-                                : sequence_of<float>(cell);
-}
-
-static void launch_sequence(struct rnn *k, enum dtype type, const struct kernel_args *args)
+static void launch_sequence(struct rnn *k, const struct kernel_args *args)
 {
     struct cuda_launch launch = {
         "rnn_sequence",
-        sequence_kernel(k->cell, type),
+        sequence_kernel(k->cell),
         cuda_size((unsigned)div_up(k->batch, SEQUENCE_ROWS), 1, k->directions),
         cuda_size(k->band / SEQUENCE_UNITS * WARP),
-        sequence_bytes(k, element_bytes(type)),
+        sequence_bytes(k, element_bytes((enum dtype)k->type)),
         k,
         true};
     cuda_launch(&launch, args);
@@ -298,7 +289,7 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
                            size_t *packed_bytes, struct error *err)
 {
     struct rnn *k = &s->k;
-    size_t size = (size_t)element_bytes(s->type);
+    size_t size = (size_t)element_bytes(q->in[X].dtype);
     struct rnn_parts p = rnn_parts_of(k, size);
     *packed_bytes = p.count * sizeof(float);
     TRY(upload_packed(q->device, rnn_pack(q, k, &p), *packed_bytes, &s->weights, err));
@@ -306,8 +297,7 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     k->apart = k->bias + p.bias;
     k->w = k->apart + p.apart;
     k->r = (const char *)k->w + p.w * size;
-    return s->whole ? cuda_allow_shared(s->device, sequence_kernel(k->cell, s->type), err)
-                    : STATUS_OK;
+    return s->whole ? cuda_allow_shared(s->device, sequence_kernel(k->cell), err) : STATUS_OK;
 }
 
 /* ---- a launch per step ---- */
@@ -316,12 +306,12 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
 #define LAUNCH_STEP(step)                                                                          \
     do {                                                                                           \
         if (many)                                                                                  \
-            LAUNCH_FLOATS(type, (step<ROWS, element>), grid, block, 0, k, args);                   \
+            LAUNCH(step<ROWS>, grid, block, 0, k, args);                                           \
         else                                                                                       \
-            LAUNCH_FLOATS(type, (step<1, element>), grid, block, 0, k, args);                      \
+            LAUNCH(step<1>, grid, block, 0, k, args);                                              \
     } while (0)
 
-static void launch_step(const struct rnn *k, enum dtype type, const struct kernel_args *args)
+static void launch_step(const struct rnn *k, const struct kernel_args *args)
 {
     bool many = k->batch >= ROWS;
     unsigned rows = many ? (unsigned)ROWS : 1;
@@ -337,14 +327,13 @@ static void launch_step(const struct rnn *k, enum dtype type, const struct kerne
         LAUNCH_STEP(rnn_step_candidate);
 }
 
-static void launch_steps(struct rnn *k, struct cuda_grid all, enum dtype type,
-                         const struct kernel_args *args)
+static void launch_steps(struct rnn *k, struct cuda_grid all, const struct kernel_args *args)
 {
-    LAUNCH_FLOATS(type, rnn_start<element>, all, cuda_size(BLOCK), 0, k, args);
+    LAUNCH(rnn_start, all, cuda_size(BLOCK), 0, k, args);
     for (k->step = 0; k->step < k->steps; k->step++)
-        launch_step(k, type, args);
+        launch_step(k, args);
     if (k->last_h || k->last_c)
-        LAUNCH_FLOATS(type, rnn_finish<element>, all, cuda_size(BLOCK), 0, k, args);
+        LAUNCH(rnn_finish, all, cuda_size(BLOCK), 0, k, args);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
@@ -352,11 +341,11 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     struct rnn k = state->k;
     lay_out(&k, (char *)args->workspace);
     rnn_resolve(&k, args, state->given, state->wanted);
-    LAUNCH_FLOATS(state->type, rnn_project<element>, state->project, cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_FLOATS(k.type, rnn_project<element>, state->project, cuda_size(BLOCK), 0, &k, args);
     if (state->whole)
-        launch_sequence(&k, state->type, args);
+        launch_sequence(&k, args);
     else
-        launch_steps(&k, state->all, state->type, args);
+        launch_steps(&k, state->all, args);
 }
 
 static const char *const ops[] = {"LSTM", "GRU", "AUGRU", "RNN", NULL};

@@ -27,7 +27,7 @@ struct softmax {
     struct divisor by_inner;     /* in groups */
     struct divisor splits;
     unsigned chunk, tasks; /* of the size, per split; lines or tiles times splits */
-    int phase;
+    int type, phase;
     bool log;
 };
 
@@ -132,19 +132,18 @@ static __device__ __forceinline__ void read_ahead(const element *x, size_t pitch
 
 /* ---- lines in registers ---- */
 
-/* v[p * width + e]: element e of the thread's group p. */
+/* v[p * width + e]: element e of the thread's group p; i: the place of the first. */
 template <int width, int kept, class element>
 static __device__ __forceinline__ void keep_line(const struct softmax &k, const element *x,
-                                                 bool mine, unsigned lane, float *v)
+                                                 unsigned i, unsigned end, float *v)
 {
 #pragma unroll
-    for (int p = 0; p < kept / width; p++) {
-        unsigned i = p * k.lanes + lane;
+    for (int p = 0; p < kept / width; p++, i += k.lanes) {
         struct group<width> g;
 #pragma unroll
         for (int e = 0; e < width; e++)
             g.v[e] = -INFINITY;
-        if (mine && i < k.size)
+        if (i < end)
             g = group_at(x + (size_t)i * width, g);
 #pragma unroll
         for (int e = 0; e < width; e++)
@@ -181,6 +180,21 @@ static __device__ __forceinline__ void results_kept(const struct softmax &k,
 }
 
 template <int width, int kept, class element>
+static __device__ __forceinline__ void put_line(const struct softmax &k, element *y, unsigned i,
+                                                unsigned end, const float *v)
+{
+#pragma unroll
+    for (int p = 0; p < kept / width; p++, i += k.lanes) {
+        struct group<width> g;
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            g.v[e] = v[p * width + e];
+        if (i < end)
+            group_store(y + (size_t)i * width, g);
+    }
+}
+
+template <int width, int kept>
 __global__ void __launch_bounds__(kept > KEPT_FEW ? (int)WIDE_BLOCK : (int)BLOCK)
     softmax_kept(const __grid_constant__ struct softmax k)
 {
@@ -189,41 +203,35 @@ __global__ void __launch_bounds__(kept > KEPT_FEW ? (int)WIDE_BLOCK : (int)BLOCK
     struct line_team t = {threadIdx.x % k.lanes, k.lanes, part};
     unsigned each = blockDim.x / k.lanes, own = threadIdx.x / k.lanes;
     for (unsigned base = blockIdx.x * each; base < k.lines; base += gridDim.x * each) {
-        bool mine = base + own < k.lines;
+        unsigned end = base + own < k.lines ? k.size : 0;
         size_t at = (size_t)(base + own) * k.size * width;
         float v[kept];
-        keep_line<width, kept>(k, (const element *)k.x + at, mine, t.lane, v);
+        WITH_ELEMENT(k.type, width,
+                     (keep_line<width, kept>(k, (const element *)k.x + at, t.lane, end, v)));
         results_kept<width, kept>(k, t, v);
-        element *y = (element *)k.y + at;
-#pragma unroll
-        for (int p = 0; p < kept / width; p++) {
-            unsigned i = p * k.lanes + t.lane;
-            struct group<width> g;
-#pragma unroll
-            for (int e = 0; e < width; e++)
-                g.v[e] = v[p * width + e];
-            if (mine && i < k.size)
-                group_store(y + (size_t)i * width, g);
-        }
+        WITH_ELEMENT(k.type, width,
+                     (put_line<width, kept>(k, (element *)k.y + at, t.lane, end, v)));
     }
 }
 
 /* ---- long lines ---- */
 
-template <int width, class element>
-static __device__ __forceinline__ struct pair pair_of_line(const element *x, unsigned first,
-                                                           unsigned end)
+/* at: of the line's first element. */
+template <int width>
+static __device__ __forceinline__ struct pair pair_of_line(const struct softmax &k, size_t at,
+                                                           unsigned first, unsigned end)
 {
     struct pair p = {-INFINITY, 0};
     for (unsigned i = first + threadIdx.x; i < end; i += AHEAD * blockDim.x) {
         float v[AHEAD * width];
-        read_ahead<width>(x, width, i, blockDim.x, end, v);
+        WITH_ELEMENT(k.type, width,
+                     read_ahead<width>((const element *)k.x + at, width, i, blockDim.x, end, v));
         pair_add<AHEAD * width, 1>(p, v);
     }
     return p;
 }
 
-template <int width, class element>
+template <int width>
 __global__ void __launch_bounds__(LONG_BLOCK) softmax_long(const __grid_constant__ struct softmax k)
 {
     KERNEL_BEGIN();
@@ -233,10 +241,9 @@ __global__ void __launch_bounds__(LONG_BLOCK) softmax_long(const __grid_constant
         unsigned line = divide(task, k.splits), split = task - line * k.splits.d;
         unsigned first = split * k.chunk, end = min(first + k.chunk, k.size);
         size_t at = (size_t)line * k.size * width;
-        const element *x = (const element *)k.x + at;
         struct pair p = {-INFINITY, 0};
         if (k.phase != FROM_PARTS)
-            p = pair_of_line<width>(x, first, end);
+            p = pair_of_line<width>(k, at, first, end);
 #pragma unroll 1
         for (unsigned s = t.lane; k.phase == FROM_PARTS && s < k.splits.d; s += t.lanes)
             p = pair_join(p, part_at(k, line, s));
@@ -246,10 +253,9 @@ __global__ void __launch_bounds__(LONG_BLOCK) softmax_long(const __grid_constant
         struct scaling scaling = scaling_of(k.log, p);
 #pragma unroll 4
         for (unsigned i = first + t.lane; k.phase != PARTS && i < end; i += t.lanes) {
-            group<width> g = {};
-            g = group_at(x + (size_t)i * width, g);
+            struct group<width> g = group_as<width>(k.type, k.x, at + (size_t)i * width);
             results_of<width, true>(k.log, g, &scaling);
-            group_store((element *)k.y + at + (size_t)i * width, g);
+            group_store_as<width>(k.type, k.y, at + (size_t)i * width, g);
         }
     }
 }
@@ -284,14 +290,15 @@ static __device__ __forceinline__ void join_rows(unsigned lanes, struct pair *p,
     __syncthreads();
 }
 
-template <int width, class element>
-static __device__ __forceinline__ void pairs_of_columns(const struct softmax &k, const element *x,
+template <int width>
+static __device__ __forceinline__ void pairs_of_columns(const struct softmax &k, size_t at,
                                                         unsigned first, unsigned end, unsigned rows,
                                                         struct pair *p)
 {
     for (unsigned i = first; i < end; i += AHEAD * rows) {
         float v[AHEAD * width];
-        read_ahead<width>(x, k.inner, i, rows, end, v);
+        WITH_ELEMENT(k.type, width,
+                     read_ahead<width>((const element *)k.x + at, k.inner, i, rows, end, v));
 #pragma unroll
         for (int e = 0; e < width; e++)
             pair_add<AHEAD, width>(p[e], v + e);
@@ -299,7 +306,7 @@ static __device__ __forceinline__ void pairs_of_columns(const struct softmax &k,
 }
 
 /* p: of the lines of group `g`, over all of the axis. */
-template <int width, class element>
+template <int width>
 static __device__ __forceinline__ void write_columns(const struct softmax &k, size_t at,
                                                      unsigned first, unsigned end, unsigned rows,
                                                      const struct pair *p)
@@ -312,14 +319,13 @@ static __device__ __forceinline__ void write_columns(const struct softmax &k, si
 #pragma unroll(width > 4 ? 2 : 4)
     for (unsigned i = first; i < end; i += rows) {
         size_t to = at + (size_t)i * k.inner;
-        group<width> v = {};
-        v = group_at((const element *)k.x + to, v);
+        struct group<width> v = group_as<width>(k.type, k.x, to);
         results_of<width, false>(k.log, v, scaling);
-        group_store((element *)k.y + to, v);
+        group_store_as<width>(k.type, k.y, to, v);
     }
 }
 
-template <int width, class element>
+template <int width>
 __global__ void __launch_bounds__(BLOCK) softmax_columns(const __grid_constant__ struct softmax k)
 {
     KERNEL_BEGIN();
@@ -334,7 +340,7 @@ __global__ void __launch_bounds__(BLOCK) softmax_columns(const __grid_constant__
         for (int e = 0; e < width; e++)
             p[e] = {-INFINITY, 0};
         if (k.phase != FROM_PARTS)
-            pairs_of_columns<width>(k, (const element *)k.x + at, first + row, end, rows, p);
+            pairs_of_columns<width>(k, at, first + row, end, rows, p);
 #pragma unroll 1
         for (unsigned s = row; k.phase == FROM_PARTS && end > 0 && s < k.splits.d; s += rows)
             for (int e = 0; e < width; e++)
@@ -343,7 +349,7 @@ __global__ void __launch_bounds__(BLOCK) softmax_columns(const __grid_constant__
         for (int e = 0; k.phase == PARTS && row == 0 && end > 0 && e < width; e++)
             part_put(k, g * width + e, split, p[e]);
         if (k.phase != PARTS)
-            write_columns<width, element>(k, at, first + row, end, rows, p);
+            write_columns<width>(k, at, first + row, end, rows, p);
     }
 }
 
@@ -354,7 +360,6 @@ enum way { IN_REGISTERS, ALONG, ACROSS };
 struct kernel_state {
     struct softmax k; /* pointers and phase are left open */
     enum way way;
-    enum dtype type;
     int width;
     bool few; /* KEPT_FEW floats of a thread stay in registers */
     unsigned block;
@@ -384,13 +389,13 @@ static void share(const struct kernel_query *q, int64_t size, struct kernel_stat
 {
     struct softmax *k = &s->k;
     if (s->way == ACROSS) {
-        k->lanes = lanes_across(k, (unsigned)(s->width * element_bytes(s->type)));
+        k->lanes = lanes_across(k, (unsigned)(s->width * element_bytes((enum dtype)k->type)));
         split(q, k, div_up(k->lines, k->lanes), (int64_t)k->size * k->lanes);
     } else {
         k->lanes = keeping_of(size, s->width).lanes;
         split(q, k, k->lines, s->way == ALONG ? k->size : 1);
     }
-    int64_t bytes = (int64_t)k->chunk * s->width * element_bytes(s->type);
+    int64_t bytes = (int64_t)k->chunk * s->width * element_bytes((enum dtype)k->type);
     if (s->way == IN_REGISTERS) {
         struct keeping keeping = keeping_of(size, s->width);
         s->few = keeping.few;
@@ -411,8 +416,8 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     TRY(axis_of_softmax(q->node, &q->in[0].shape, &axis, why));
     if (axis.outer * axis.size * axis.inner == 0)
         return STATUS_OK; /* no lines */
-    s->type = q->in[0].dtype;
-    s->width = group_width(s->type, axis.inner > 1 ? axis.inner : axis.size);
+    k->type = q->in[0].dtype;
+    s->width = group_width(q->in[0].dtype, axis.inner > 1 ? axis.inner : axis.size);
     s->way = axis.inner > 1 ? ACROSS : axis.size > line_kept(s->width) ? ALONG : IN_REGISTERS;
     k->log = strcmp(cuda_host->node_op(q->node), "LogSoftmax") == 0;
     k->inner = (unsigned)axis.inner;
@@ -434,11 +439,11 @@ static void launch_kept(const struct kernel_state *s, const struct softmax *k,
                         const struct kernel_args *args)
 {
     if (s->few)
-        LAUNCH_GROUPS(s->type, s->width, (softmax_kept<width, KEPT_FEW, element>), s->grid,
-                      cuda_size(s->block), 0, k, args);
+        LAUNCH_WIDTH(s->width, (softmax_kept<width, KEPT_FEW>), s->grid, cuda_size(s->block), 0, k,
+                     args);
     else
-        LAUNCH_GROUPS(s->type, s->width, (softmax_kept<width, KEPT_MANY(width), element>), s->grid,
-                      cuda_size(s->block), 0, k, args);
+        LAUNCH_WIDTH(s->width, (softmax_kept<width, KEPT_MANY(width)>), s->grid,
+                     cuda_size(s->block), 0, k, args);
 }
 
 /* One launch for whole lines, else one for their parts and one that joins these and writes. */
@@ -448,11 +453,10 @@ static void launch_swept(const struct kernel_state *s, struct softmax *k,
     bool parts = k->splits.d > 1;
     for (k->phase = parts ? PARTS : WHOLE; k->phase <= (parts ? FROM_PARTS : WHOLE); k->phase++) {
         if (s->way == ACROSS)
-            LAUNCH_GROUPS(s->type, s->width, (softmax_columns<width, element>), s->grid,
-                          cuda_size(s->block), 0, k, args);
+            LAUNCH_WIDTH(s->width, softmax_columns<width>, s->grid, cuda_size(s->block), 0, k,
+                         args);
         else
-            LAUNCH_GROUPS(s->type, s->width, (softmax_long<width, element>), s->grid,
-                          cuda_size(s->block), 0, k, args);
+            LAUNCH_WIDTH(s->width, softmax_long<width>, s->grid, cuda_size(s->block), 0, k, args);
     }
 }
 

@@ -12,6 +12,7 @@ struct attention {
     unsigned heads, size, queries, keys;
     int64_t q_row, k_row, v_row, mask_at[4]; /* mask: batch, head, query, key */
     float scale;
+    int type;
 };
 
 /* Of one type of floats: the first element of the block's head, of the first query or key there is,
@@ -44,7 +45,6 @@ struct attention_call {
     int in[3];          /* inputs that hold q, k and v */
     int64_t start[3];   /* bytes from their begin */
     bool masked;
-    enum dtype type;
     struct cuda_grid grid;
 };
 
@@ -79,10 +79,10 @@ static inline enum status attention_plan(const struct kernel_query *q, int queri
     if (of.heads > GRID_YZ || of.batch > GRID_YZ || of.keys == 0)
         return REFUSE(why, "no keys, or more heads or batches than a grid has");
     const int64_t starts[] = {of.q_start, of.k_start, of.v_start};
-    c->type = q->in[0].dtype;
+    c->a.type = q->in[0].dtype;
     for (int i = 0; i < ARRAY_COUNT(starts); i++) {
         c->in[i] = of.packed ? 0 : i;
-        c->start[i] = starts[i] * element_bytes(c->type);
+        c->start[i] = starts[i] * element_bytes(q->in[0].dtype);
     }
     c->masked = mask != NULL;
     if (mask)

@@ -37,7 +37,7 @@ struct beams {
     int *out;                                            /* [rows, steps]; may be NULL */
     void *scores;                                        /* [rows]; may be NULL */
     unsigned rows, beam, steps, vocabulary, step, parts; /* parts: of the vocabulary */
-    int end;
+    int end, type;                                       /* type: of scores */
     float penalty;
 };
 
@@ -188,7 +188,6 @@ __global__ void __launch_bounds__(BLOCK) beam_pick(const __grid_constant__ struc
     b.finished[row] = o.finished;
 }
 
-template <class element>
 __global__ void __launch_bounds__(BLOCK) beam_collect(const __grid_constant__ struct beams b)
 {
     KERNEL_BEGIN();
@@ -196,8 +195,8 @@ __global__ void __launch_bounds__(BLOCK) beam_collect(const __grid_constant__ st
     if (row >= b.rows)
         return;
     if (b.scores)
-        float_put((element *)b.scores + row,
-                  (float)(b.total[row] / beam_divisor(b, b.length[row])));
+        group_store_as<1>(b.type, b.scores, row,
+                          {{(float)(b.total[row] / beam_divisor(b, b.length[row]))}});
     for (unsigned t = b.steps; t > 0 && b.out; t--) {
         size_t at = (size_t)(t - 1) * b.rows + from;
         b.out[(size_t)row * b.steps + t - 1] = b.words[at];

@@ -42,7 +42,7 @@ struct decoder {
     unsigned rows, source, hidden, attention, layers, vocabulary; /* rows: sentences times beam */
     unsigned step, layer, residual, row_warps, lines;             /* lines: of a left factor */
     unsigned layer_splits, query_splits;
-    int start;
+    int start, type;
     float forget_bias;
     bool wide_lengths;
 };
@@ -59,11 +59,22 @@ static __device__ __forceinline__ unsigned before(const struct decoder &k, unsig
     return k.beams.beam > 1 ? (unsigned)k.beams.parent[row] : row;
 }
 
+/* Element `at` of an input. */
+static __device__ __forceinline__ float input_at(const struct decoder &k, int which, size_t at)
+{
+    return group_as<1>(k.type, k.in[which], at).v[0];
+}
+
 /* The input of the first layer. */
 template <class element>
 static __device__ __forceinline__ const element *word_of(const struct decoder &k, unsigned row)
 {
     return input<element>(k, DECODER_EMBEDDING) + (size_t)k.beams.token[row] * k.hidden;
+}
+
+static __device__ __forceinline__ float word_at(const struct decoder &k, unsigned row, unsigned at)
+{
+    return input_at(k, DECODER_EMBEDDING, (size_t)k.beams.token[row] * k.hidden + at);
 }
 
 /* That of the others. */
@@ -97,14 +108,20 @@ template <class element> static __device__ __forceinline__ void put_rounded(elem
 }
 
 template <class element>
-static __device__ __forceinline__ void put_line(const struct decoder_lines &l, element *data,
-                                                unsigned row, unsigned at, float x)
+static __device__ __forceinline__ void put_both(element *to, size_t rest, float x)
 {
-    unsigned group = DECODER_GROUP, line = row / group * 2 * group + row % group;
-    element *to = data + (size_t)line * l.pitch + at, rounded;
+    element rounded;
     put_rounded(&rounded, x);
     *to = rounded;
-    float_put(to + (size_t)group * l.pitch, x - to_float(rounded));
+    float_put(to + rest, x - to_float(rounded));
+}
+
+static __device__ __forceinline__ void
+put_line(const struct decoder &k, const struct decoder_lines &l, unsigned row, unsigned at, float x)
+{
+    unsigned group = DECODER_GROUP, line = row / group * 2 * group + row % group;
+    size_t to = (size_t)line * l.pitch + at, rest = (size_t)group * l.pitch;
+    WITH_ELEMENT(k.type, 1, put_both((element *)l.data + to, rest, x));
 }
 
 /* ---- a part of a product on tensor cores ---- */

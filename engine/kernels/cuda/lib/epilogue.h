@@ -19,13 +19,12 @@ struct epilogue_op {
 };
 
 struct epilogue {
-    int count;
+    int count, type; /* of the result and the operands */
     struct epilogue_op ops[EPILOGUE_MAX];
 };
 
 /* at: the element's place in the result's memory. Out of line: results must stay in registers, so
  * the loops over a thread's results are unrolled, and this is in each round. */
-template <class element>
 static __device__ OUT_OF_LINE float epilogue_value(const struct epilogue &e, float x, size_t at,
                                                    unsigned row, unsigned column)
 {
@@ -40,7 +39,7 @@ static __device__ OUT_OF_LINE float epilogue_value(const struct epilogue &e, flo
                       : op.form == OPERAND_COLUMN ? column
                       : op.form == OPERAND_ROW    ? row
                                                   : 0;
-        float y = to_float(((const element *)op.operand)[from]);
+        float y = group_as<1>(e.type, op.operand, from).v[0];
         x = op.kind == POST_ADD ? x + op.a * y : x * y;
     }
     return x;
@@ -58,25 +57,6 @@ struct epilogue_place {
     unsigned row, column, count;
     bool together;
 };
-
-static __device__ OUT_OF_LINE float epilogue_act(float x, int act, float a, float b)
-{
-    return vf_act(x, (enum function)act, a, b);
-}
-
-/* The values take turns, so that the function is in the code once, and they in registers. */
-static __device__ __forceinline__ void epilogue_act_group(struct group<EPILOGUE_GROUP> &x,
-                                                          const struct epilogue_op &op)
-{
-#pragma unroll 1
-    for (int turn = 0; turn < EPILOGUE_GROUP; turn++) {
-        float last = epilogue_act(x.v[0], op.act, op.a, op.b);
-#pragma unroll
-        for (int i = 0; i + 1 < EPILOGUE_GROUP; i++)
-            x.v[i] = x.v[i + 1];
-        x.v[EPILOGUE_GROUP - 1] = last;
-    }
-}
 
 template <class element>
 static __device__ __forceinline__ struct group<EPILOGUE_GROUP>
@@ -104,7 +84,7 @@ static __device__ __forceinline__ void epilogue_group(const struct epilogue &e,
     for (int k = 0; k < e.count; k++) {
         const struct epilogue_op &op = e.ops[k];
         if (op.kind == POST_ACT) {
-            epilogue_act_group(x, op);
+            activate_group(x, op.act, op.a, op.b);
             continue;
         }
         struct group<EPILOGUE_GROUP> y = epilogue_operands<element>(op, to);
@@ -170,6 +150,7 @@ static inline enum status epilogue_add(const struct kernel_query *q, const struc
 static inline enum status epilogue_add_posts(const struct kernel_query *q, int column,
                                              struct epilogue *e, struct error *why)
 {
+    e->type = q->out[0].dtype;
     for (int k = 0; k < q->node->post_count; k++) {
         const struct post *post = &q->node->posts[k];
         struct epilogue_op op = {(int)post->kind, (int)post->act, 0,   post->input,

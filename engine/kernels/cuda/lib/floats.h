@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Floats in memory: float, half and bfloat; in registers all are f32. Kernels are templates over
- * `element`, read with float_at, write with float_put, and are launched by LAUNCH_FLOATS.
+ * Floats in memory: float, half and bfloat; in registers all are f32. Kernels that are bound by
+ * arithmetic are templates over `element`, read with float_at, write with float_put, and are
+ * launched by LAUNCH_FLOATS. Those that are bound by memory are told the type at run time
+ * (group_as, WITH_ELEMENT), which costs them a branch that all threads take alike.
  *
  * The 16-bit types are our own: of CUDA's headers three instructions would be used, and they add
  * half a second to the compilation of each file and chip. */
@@ -233,6 +235,22 @@ static __device__ __forceinline__ void group_store_as(int type, void *y, size_t 
         group_store((struct bfloat *)y + at, r);
 }
 
+/* A statement that names `element`, for a type that is known at run time only. Groups of 8 are
+ * never f32. */
+#define WITH_ELEMENT(type, width, ...)                                                             \
+    do {                                                                                           \
+        if ((width) < 8 && (type) == DTYPE_F32) {                                                  \
+            using element = float;                                                                 \
+            __VA_ARGS__;                                                                           \
+        } else if ((type) == DTYPE_F16) {                                                          \
+            using element = struct half;                                                           \
+            __VA_ARGS__;                                                                           \
+        } else {                                                                                   \
+            using element = struct bfloat;                                                         \
+            __VA_ARGS__;                                                                           \
+        }                                                                                          \
+    } while (0)
+
 /* ---- launching ---- */
 
 /* LAUNCH of a kernel that names `element`, for the type of floats: f32, f16 or bf16. */
@@ -250,23 +268,20 @@ static __device__ __forceinline__ void group_store_as(int type, void *y, size_t 
         }                                                                                          \
     } while (0)
 
-/* LAUNCH of a kernel that names `width`, too: 8 (of 16 bits only), 4 or 1. */
-#define LAUNCH_GROUPS(type, group_size, kernel, grid_size, block_size, bytes, parameters, args)    \
+/* LAUNCH of a kernel that names `width`: 8 (of 16 bits only), 4 or 1. For kernels that are told the
+ * type (group_as): where memory is the limit a branch per group costs nothing, and there are three
+ * kernels to compile instead of eight. */
+#define LAUNCH_WIDTH(group_size, kernel, grid_size, block_size, bytes, parameters, args)           \
     do {                                                                                           \
-        if ((group_size) == 8 && (type) == DTYPE_F16) {                                            \
+        if ((group_size) == 8) {                                                                   \
             constexpr int width = 8;                                                               \
-            using element = struct half;                                                           \
-            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
-        } else if ((group_size) == 8) {                                                            \
-            constexpr int width = 8;                                                               \
-            using element = struct bfloat;                                                         \
             LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
         } else if ((group_size) == 4) {                                                            \
             constexpr int width = 4;                                                               \
-            LAUNCH_FLOATS(type, kernel, grid_size, block_size, bytes, parameters, args);           \
+            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
         } else {                                                                                   \
             constexpr int width = 1;                                                               \
-            LAUNCH_FLOATS(type, kernel, grid_size, block_size, bytes, parameters, args);           \
+            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
         }                                                                                          \
     } while (0)
 

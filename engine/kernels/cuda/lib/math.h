@@ -50,4 +50,33 @@ SIMD_INLINE vf vf_clamp(vf x, float low, float high) { return vf_min(high, vf_ma
 #define VECTOR_WORDS
 #include "engine/graph/function_forms.h"
 
+static __device__ OUT_OF_LINE float activation_of(float x, int act, float a, float b)
+{
+    return vf_act(x, (enum function)act, a, b);
+}
+
+/* Nearly always ReLU or none. For the others the values take turns, so that the functions are in
+ * the code once, and the values in registers. */
+template <int width>
+static __device__ __forceinline__ void activate_group(struct group<width> &x, int act, float a,
+                                                      float b)
+{
+    if (act == FN_COPY)
+        return;
+    if (act == FN_RELU) {
+#pragma unroll
+        for (int i = 0; i < width; i++)
+            x.v[i] = max_or_nan(x.v[i], 0.0f);
+        return;
+    }
+#pragma unroll 1
+    for (int turn = 0; turn < width; turn++) {
+        float last = activation_of(x.v[0], act, a, b);
+#pragma unroll
+        for (int i = 0; i + 1 < width; i++)
+            x.v[i] = x.v[i + 1];
+        x.v[width - 1] = last;
+    }
+}
+
 #endif

@@ -21,7 +21,7 @@ struct rnn {
     unsigned row_warps;   /* of a block of a step: lib/skinny.h */
     unsigned band, pitch; /* in shared memory, from a gate and a line of R to the next */
     unsigned step;
-    int cell;
+    int cell, type;
     bool wide_lengths, batch_first, backward;
 };
 
@@ -66,11 +66,9 @@ static __device__ __forceinline__ struct rnn_line rnn_line_at(const struct rnn &
 }
 
 /* What AUGRU leaves of the update gate. */
-template <class element>
 static __device__ __forceinline__ float rnn_keep(const struct rnn &k, const struct rnn_line &l)
 {
-    const element *attention = (const element *)k.attention;
-    return attention && l.active ? 1 - to_float(attention[l.row]) : 1.0f;
+    return k.attention && l.active ? 1 - group_as<1>(k.type, k.attention, l.row).v[0] : 1.0f;
 }
 
 /* ---- cells: x are a unit's projections, `band` from one gate to the next, sum those of h ---- */

@@ -47,6 +47,7 @@ static inline void rnn_read(const struct kernel_query *q, struct rnn *k)
     const char *op = cuda_host->node_op(q->node);
     const char *direction = cuda_host->node_string(q->node, "direction", "forward");
     const int64_t *x = q->in[X].shape.dim;
+    k->type = q->in[X].dtype;
     k->batch_first = cuda_host->node_int(q->node, "layout", 0) != 0;
     k->steps = (unsigned)x[k->batch_first];
     k->batch = (unsigned)x[!k->batch_first];

@@ -79,7 +79,7 @@ static __device__ __forceinline__ unsigned sequence_longest(unsigned length)
     return length;
 }
 
-template <int gates, class element>
+template <int gates>
 static __device__ __forceinline__ struct sequence_turn
 sequence_turn_at(const struct rnn &k, const struct sequence_lane &own, unsigned step)
 {
@@ -89,18 +89,16 @@ sequence_turn_at(const struct rnn &k, const struct sequence_lane &own, unsigned 
 #pragma unroll
     for (int g = 0; g < gates; g++)
         t.x[g] = is_needed ? t.line.x[own.unit + g * k.hidden] : 0.0f;
-    t.keep = is_needed ? rnn_keep<element>(k, t.line) : 1.0f;
+    t.keep = is_needed ? rnn_keep(k, t.line) : 1.0f;
     return t;
 }
 
-/* Sums of `count` gates from `first` on, for the lane's sequence. */
+/* A lane's part of the sums of `count` gates of all four sequences; w: its first weight. */
 template <int count, class element>
 static __device__ __forceinline__ void
-sequence_sum(const struct rnn &k, const struct sequence_lane &own, const float4 *left,
-             const element *weights, unsigned first, float *sum)
+sequence_add(const struct rnn &k, const struct sequence_lane &own, const float4 *left,
+             const element *w, float4 *part)
 {
-    float4 part[count] = {};
-    const element *w = weights + own.part * k.pitch + first * k.band + own.unit;
     unsigned rounds = sequence_depth(k) / SEQUENCE_ROWS, by = SEQUENCE_ROWS * k.pitch;
 #pragma unroll 4
     for (unsigned i = 0; i < rounds; i++, w += by) {
@@ -114,6 +112,17 @@ sequence_sum(const struct rnn &k, const struct sequence_lane &own, const float4 
             part[g].w = fmaf(h.w, weight, part[g].w);
         }
     }
+}
+
+/* Sums of `count` gates from `first` on, for the lane's sequence. */
+template <int count>
+static __device__ __forceinline__ void
+sequence_sum(const struct rnn &k, const struct sequence_lane &own, const float4 *left,
+             const void *weights, unsigned first, float *sum)
+{
+    float4 part[count] = {};
+    unsigned at = own.part * k.pitch + first * k.band + own.unit;
+    WITH_ELEMENT(k.type, 1, sequence_add<count>(k, own, left, (const element *)weights + at, part));
     bool high = own.part & 2, odd = own.part & 1;
 #pragma unroll
     for (int g = 0; g < count; g++) {
@@ -126,24 +135,23 @@ sequence_sum(const struct rnn &k, const struct sequence_lane &own, const float4 
 }
 
 /* The state after a step; m.h is the one before it, of all units. */
-template <int cell, int gates, class element>
+template <int cell, int gates>
 static __device__ __forceinline__ float
 sequence_step(const struct rnn &k, const struct sequence_lane &own, const struct sequence_memory &m,
               const struct sequence_turn &turn, float h, float *c)
 {
     float sum[SEQUENCE_GATES] = {};
-    const element *weights = (const element *)m.weights;
     if (cell == CELL_GRU_RESET) {
-        sequence_sum<2>(k, own, m.h, weights, 0, sum);
+        sequence_sum<2>(k, own, m.h, m.weights, 0, sum);
         float z = turn.keep * vf_sigmoid(turn.x[0] + sum[0]);
         float r = vf_sigmoid(turn.x[1] + sum[1]);
         if (own.is_there)
             ((float *)&m.other[own.unit])[own.part] = r * h;
         __syncthreads();
-        sequence_sum<1>(k, own, m.other, weights, 2, sum);
+        sequence_sum<1>(k, own, m.other, m.weights, 2, sum);
         return rnn_mix(z, turn.x[2] + sum[0], h);
     }
-    sequence_sum<gates>(k, own, m.h, weights, 0, sum);
+    sequence_sum<gates>(k, own, m.h, m.weights, 0, sum);
     if (cell == CELL_LSTM)
         return turn.line.active ? rnn_lstm(turn.x, 1, sum, c) : h;
     float apart = own.is_there ? k.apart[blockIdx.z * k.hidden + own.unit] : 0.0f;
@@ -159,69 +167,65 @@ static __device__ __forceinline__ unsigned sequence_state(const struct rnn &k,
     return rnn_outer_state(k, (blockIdx.z * k.batch + own.row) * k.hidden + own.unit);
 }
 
-template <class element>
 static __device__ __forceinline__ float
 sequence_first(const struct rnn &k, const struct sequence_lane &own, const void *states)
 {
-    return states && own.is_there ? to_float(((const element *)states)[sequence_state(k, own)])
-                                  : 0.0f;
+    return states && own.is_there ? group_as<1>(k.type, states, sequence_state(k, own)).v[0] : 0.0f;
 }
 
-template <class element>
 static __device__ __forceinline__ void
 sequence_last(const struct rnn &k, const struct sequence_lane &own, void *states, float value)
 {
     if (states && own.is_there)
-        float_put((element *)states + sequence_state(k, own), value);
+        group_store_as<1>(k.type, states, sequence_state(k, own), {{value}});
 }
 
-template <class element>
 static __device__ __forceinline__ void sequence_put(const struct rnn &k,
                                                     const struct sequence_lane &own,
                                                     const struct rnn_line &line, float h)
 {
     if (k.y && own.is_there)
-        float_put((element *)k.y + line.y + own.unit, line.active ? h : 0.0f);
+        group_store_as<1>(k.type, k.y, line.y + own.unit, {{line.active ? h : 0.0f}});
 }
 
 /* After a step that makes h from h the two memories change places: who writes the next state has
  * passed a barrier after the last reading of the state before. With a reset gate r h has the
  * other memory, and h is written where all have read it. */
-template <int cell, int gates, class element>
+template <int cell, int gates>
 __global__ void __launch_bounds__(SEQUENCE_THREADS, 1)
     rnn_sequence(const __grid_constant__ struct rnn k)
 {
     KERNEL_BEGIN();
     SHARED_MEMORY(float4, memory);
     unsigned depth = sequence_depth(k);
-    element *weights = (element *)(memory + 2 * depth);
+    void *weights = memory + 2 * depth;
     struct sequence_memory m = {memory, memory + depth, weights};
     struct sequence_lane own = sequence_lane_of(k);
     unsigned longest = sequence_longest(own.length), step = 0;
-    float h = sequence_first<element>(k, own, k.initial_h);
-    float c = sequence_first<element>(k, own, k.initial_c);
-    struct sequence_turn turn = sequence_turn_at<gates, element>(k, own, 0);
-    sequence_load<gates, element>(k, memory, weights);
+    float h = sequence_first(k, own, k.initial_h);
+    float c = sequence_first(k, own, k.initial_c);
+    struct sequence_turn turn = sequence_turn_at<gates>(k, own, 0);
+    WITH_ELEMENT(k.type, 1, sequence_load<gates>(k, memory, (element *)weights));
     if (own.is_there)
         ((float *)&m.h[own.unit])[own.part] = h;
     __syncthreads();
     for (; step < longest; step++) {
-        struct sequence_turn next = sequence_turn_at<gates, element>(k, own, step + 1);
-        float now = sequence_step<cell, gates, element>(k, own, m, turn, h, &c);
+        struct sequence_turn next = sequence_turn_at<gates>(k, own, step + 1);
+        float now = sequence_step<cell, gates>(k, own, m, turn, h, &c);
         h = turn.line.active ? now : h;
         float4 *to = cell == CELL_GRU_RESET ? m.h : m.other;
         if (own.is_there)
             ((float *)&to[own.unit])[own.part] = h;
         m.other = cell == CELL_GRU_RESET ? m.other : m.h;
         m.h = to;
-        sequence_put<element>(k, own, turn.line, h);
+        sequence_put(k, own, turn.line, h);
         turn = next;
         __syncthreads();
     }
     for (; step < k.steps; step++)
-        sequence_put<element>(k, own, rnn_line_at(k, own.row, step, own.length), h);
-    sequence_last<element>(k, own, k.last_h, h);
-    sequence_last<element>(k, own, k.last_c, c);
+        sequence_put(k, own, rnn_line_at(k, own.row, step, own.length), h);
+    sequence_last(k, own, k.last_h, h);
+    sequence_last(k, own, k.last_c, c);
 }
 
 /* ---- host: lengths of lines in shared memory ---- */

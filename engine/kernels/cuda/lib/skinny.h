@@ -79,4 +79,15 @@ static __device__ __forceinline__ bool skinny_meet(const struct skinny_place &p,
     return p.part == 0;
 }
 
+/* The second row's sums become the first's, and so on, for a loop that is in the code once. */
+template <int count, int rows>
+static __device__ __forceinline__ void skinny_next_row(struct skinny_sums<count, rows> &sums)
+{
+#pragma unroll
+    for (int i = 0; i + 1 < rows; i++)
+#pragma unroll
+        for (int g = 0; g < count; g++)
+            sums.v[i][g] = sums.v[i + 1][g];
+}
+
 #endif
