@@ -387,7 +387,7 @@ $(B)/mpi/$(1)/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $$(@D); echo "CC   $$< ($(1))"
 	@$(COMPILE) $(2) -DMPI_NAME='"$(1)"' -fPIC -fvisibility=hidden -c -o $$@ $$<
 $(B)/plugins/collective/$(1).so: $$(patsubst %.c,$(B)/mpi/$(1)/%.o,$$(filter-out %/wait_inside.c,$$(wildcard \
-    collective/plugins/mpi/*.c)) $(COLLECTIVE_LIB)) $(B)/libplugin.a
+    collective/plugins/mpi/*.c))) $(COLLECTIVE_LIB:%.c=$(B)/pic/%.o) $(B)/libplugin.a
 	@mkdir -p $$(@D); echo "LINK $$@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
@@ -398,13 +398,15 @@ $(B)/plugins/collective/nccl.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard collecti
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl
 # Simulated ranks: everything of collective/ against SimGrid's MPI, a program that smpirun loads once for each.
 SMPI_HELPERS = $(firstword $(wildcard /usr/include/smpi/smpi_helpers.h /usr/local/include/smpi/smpi_helpers.h))
-SMPI_SRC := $(filter-out collective/group.c,$(wildcard collective/*.c)) $(wildcard collective/algorithms/*.c collective/backends/*.c collective/simulate/*.c) $(filter-out %/wait_outside.c %/plugin.c,$(wildcard collective/plugins/mpi/*.c)) \
+# Sources without clocks and MPI need not be compiled against SimGrid's.
+SMPI_LIB := $(addprefix collective/,combine.c half_x86.c)
+SMPI_SRC := $(filter-out collective/group.c $(SMPI_LIB),$(wildcard collective/*.c)) $(wildcard collective/algorithms/*.c collective/backends/*.c collective/simulate/*.c) $(filter-out %/wait_outside.c %/plugin.c,$(wildcard collective/plugins/mpi/*.c)) \
     $(addprefix base/,arena.c error.c clean.c memory.c numbers/random.c numbers/stats.c numbers/distribution.c system/clock.c \
       system/file.c system/hash.c system/library.c system/plugin_files.c system/plugin_open.c) engine/graph/tensor.c engine/run/comm.c
 $(B)/simulated/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (simulated)"
 	@$(COMPILE) -DMPI_NAME='"simulated"' -include $(SMPI_HELPERS) -isystem $(dir $(SMPI_HELPERS)) -fPIC -c -o $@ $<
-$(B)/plugins/collective/simulated/ranks.so: $(SMPI_SRC:%.c=$(B)/simulated/%.o)
+$(B)/plugins/collective/simulated/ranks.so: $(SMPI_SRC:%.c=$(B)/simulated/%.o) $(SMPI_LIB:%.c=$(B)/pic/%.o)
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -lsimgrid -lm -ldl -pthread
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
