@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MaxPool, with dilation and the indices of the maxima. The first of equal elements wins. */
+ * MaxPool, with dilation and the indices of the maxima. The first of equal elements wins. NaN is
+ * the largest, and of several the last one, as in PyTorch; ONNX does not say, and ONNX Runtime
+ * passes over NaN. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -39,7 +41,7 @@ static int64_t largest(const struct search *s, int64_t base, int64_t position)
         int64_t at = offset[t * s->positions];
         if (at < 0)
             continue;
-        if (best < 0 || (floats ? floats[at] > floats[best]
+        if (best < 0 || (floats ? floats[at] > floats[best] || isnan(floats[at])
                                 : ref_get(s->x, base + at) > ref_get(s->x, base + best)))
             best = at;
     }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MaxPoolGradient: the gradient of a loss by the input x of MaxPool, of that by its result, dy.
- * Each window's part goes to its largest element, to the first of equal ones, as in PyTorch.
+ * Each window's part goes to its largest element, to the first of equal ones, to the last NaN if
+ * there is one, as in PyTorch.
  * Attributes are those of MaxPool. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "engine/ops/family/pooling.h"
@@ -32,7 +34,7 @@ static void scatter_channel(void *context, int64_t channel, int thread)
         int64_t best = -1;
         for (int64_t t = 0; t < s->taps; t++) {
             int64_t at = s->offsets[t * s->positions + position];
-            if (at >= 0 && (best < 0 || x[at] > x[best]))
+            if (at >= 0 && (best < 0 || x[at] > x[best] || isnan(x[at])))
                 best = at;
         }
         if (best >= 0)
@@ -79,6 +81,10 @@ static const struct op_case cases[] = {
     {.name = "first_of_equal_ones",
      .inputs = "f32[2,18,9,8]=0.5 f32[2,18,4,3]",
      .attrs = "kernel_shape=[3,3] strides=[2,2]"},
+    {.name = "last_nan",
+     .inputs = "f32[1,1,4,6]=nan,1,2,nan,4,5,2,3,1,0,nan,6,7,8,-3,inf,1,nan,9,nan,nan,1,nan,4 "
+               "f32[1,1,2,3]",
+     .attrs = "kernel_shape=[2,2] strides=[2,2]"},
     {.name = "many_channels",
      .inputs = "f32[2,150,6,7] f32[2,150,3,3]",
      .attrs = "kernel_shape=[3,3] strides=[2,2] pads=[0,0,1,0]"},

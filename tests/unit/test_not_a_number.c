@@ -200,6 +200,46 @@ TEST(the_tuner_refuses_each_with_the_count)
     exe_graph_free(exe, g);
 }
 
+/* ---- the largest of a window ---- */
+
+enum { TAPS = 4, CHANNELS = 70 }; /* channels: some vectors and a part of one */
+
+/* Image k has NaN in tap k of its only window, the last image has none. */
+static struct graph *windows(void)
+{
+    float values[TAPS + 1][CHANNELS][TAPS];
+    struct shape shape = shape_of(TAPS + 1, CHANNELS, 2, 2);
+    struct graph *g = graph_new("windows");
+    for (int image = 0; image <= TAPS; image++)
+        for (int c = 0; c < CHANNELS; c++)
+            for (int tap = 0; tap < TAPS; tap++)
+                values[image][c][tap] = tap == image ? NAN : (float)(tap - c);
+    int x = noise_input(g, "x", shape);
+    int numbers = graph_const(g, "numbers", DTYPE_F32, shape, values);
+    int sum = graph_node(g, "Add", NULL, INPUTS(x, numbers), NO_ATTRS);
+    graph_output(g, max_pool(g, sum, (struct window2d){.kernel = 2, .stride = 2}));
+    return g;
+}
+
+/* Kernels lost a NaN that a number came after, the reference one that came after a number. */
+TEST(max_pool_keeps_nan_on_every_instruction_set)
+{
+    for (int isa = ISA_SCALAR; isa <= (int)isa_detect(); isa++) {
+        struct graph *g = windows();
+        struct exe_options options = {
+            .threads = 1, .isa = (enum isa)isa, .no_tune = true, .providers = "native"};
+        struct exe *exe = compiled(g, &options);
+        double error = run_error(exe, g);
+        const float *y = exe_output(exe, 0);
+        for (int k = 0; k < (TAPS + 1) * CHANNELS; k++)
+            if (!isnan(y[k]) != (k >= TAPS * CHANNELS))
+                fail_msg("%s: %g at %d", isa_name((enum isa)isa), (double)y[k], k);
+        if (!(error <= 1e-6))
+            fail_msg("%s: error %g", isa_name((enum isa)isa), error);
+        exe_graph_free(exe, g);
+    }
+}
+
 static int load(void **state)
 {
     (void)state;

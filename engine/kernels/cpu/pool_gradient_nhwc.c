@@ -64,7 +64,7 @@ struct taps {
     int64_t at;                 /* tap 0, 0, 0 in an image */
 };
 
-/* Adds dy to the first of the largest elements. */
+/* Adds dy to the first of the largest elements, to the last NaN if there is one. */
 SIMD_INLINE void add_to_largest(const struct taps *t, const float *x, vf dy, float *dx, vm lanes)
 {
     vf best = vf_zero(), which = vf_zero();
@@ -73,9 +73,10 @@ SIMD_INLINE void add_to_largest(const struct taps *t, const float *x, vf dy, flo
         for (int64_t b = t->s[1]->first; b < t->s[1]->last; b++)
             for (int64_t c = t->s[2]->first; c < t->s[2]->last; c++, tap += 1) {
                 vf value = vf_load_m(x + a * t->slice + b * t->row + c * t->column, lanes);
-                vm more = vf_lt(best, value);
-                best = tap == 0 ? value : vf_select(more, value, best);
-                which = tap == 0 ? which : vf_select(more, vf_set1(tap), which);
+                vm more = vf_lt(best, value), nan = vf_is_nan(value);
+                vf place = vf_set1(tap);
+                best = tap == 0 ? value : vf_select(nan, value, vf_select(more, value, best));
+                which = vf_select(nan, place, vf_select(more, place, which));
             }
     tap = 0;
     for (int64_t a = t->s[0]->first; a < t->s[0]->last; a++)

@@ -42,40 +42,77 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     return STATUS_OK;
 }
 
-SIMD_INLINE vf join(vf sum, vf x, bool average)
+/* Taking care of NaN with each tap takes three operations in a row instead of one, so the largest
+ * is found without, and beside it the sum of all taps: only where that is NaN (because of NaN, or
+ * of infinities of both signs) is the window looked at again, with care. */
+enum how { AVERAGE, LARGEST, LARGEST_OR_NAN };
+
+SIMD_INLINE void join(vf *sum, vf *most, vf x, enum how how)
 {
-    return average ? vf_add(sum, x) : vf_max(sum, x);
+    if (how == LARGEST_OR_NAN) {
+        *most = vf_select(vf_is_nan(*most), *most, vf_max(*most, x));
+        return;
+    }
+    *sum = vf_add(*sum, x);
+    if (how == LARGEST)
+        *most = vf_max(*most, x);
 }
 
-/* `count` vectors of channels (a constant) from x (of tap 0, 0, 0) to y; the last one masked. */
-SIMD_INLINE void pool_block(const struct kernel_state *job, const struct pool_span *const s[3],
-                            const float *x, float *y, int count, vm last, float factor,
-                            bool average)
+/* Vector v of `count` at a tap; the last one masked. */
+SIMD_INLINE vf load_tap(const float *tap, int v, int count, vm last)
+{
+    return v < count - 1 ? vf_load(tap + v * VL) : vf_load_m(tap + v * VL, last);
+}
+
+/* `count` vectors of channels (a constant) from x (of tap 0, 0, 0) to y; the last one masked.
+ * Whether LARGEST may have passed over a NaN. */
+SIMD_INLINE bool pool_taps(const struct kernel_state *job, const struct pool_span *const s[3],
+                           const float *x, float *y, int count, vm last, float factor, enum how how)
 {
     const struct window *w = &job->w;
     int64_t column = w->dilation[2] * job->channels, columns = s[2]->last - s[2]->first;
     int64_t row = w->dilation[1] * w->in[2] * job->channels;
     int64_t slice = w->dilation[0] * w->in[1] * w->in[2] * job->channels;
-    vf sum[4];
-    for (int v = 0; v < count; v++)
-        sum[v] = vf_set1(average ? 0.0f : -INFINITY);
+    vf sum[4], most[4];
+    for (int v = 0; v < count; v++) {
+        sum[v] = vf_zero();
+        most[v] = vf_set1(-INFINITY);
+    }
     for (int64_t a = s[0]->first; a < s[0]->last; a++)
         for (int64_t b = s[1]->first; b < s[1]->last; b++) {
             const float *tap = x + a * slice + b * row + s[2]->first * column;
-            for (int64_t c = 0; c < columns; c++, tap += column) {
-                for (int v = 0; v < count - 1; v++)
-                    sum[v] = join(sum[v], vf_load(tap + v * VL), average);
-                vf end = vf_load_m(tap + (count - 1) * VL, last);
-                sum[count - 1] = join(sum[count - 1], end, average);
-            }
+            for (int64_t c = 0; c < columns; c++, tap += column)
+                for (int v = 0; v < count; v++)
+                    join(&sum[v], &most[v], load_tap(tap, v, count, last), how);
         }
+    vf all = vf_zero();
     for (int v = 0; v < count; v++) {
-        vf value = average ? vf_mul(sum[v], vf_set1(factor)) : sum[v];
+        vf value = how == AVERAGE ? vf_mul(sum[v], vf_set1(factor)) : most[v];
+        all = vf_add(all, sum[v]);
         if (v < count - 1)
             vf_store(y + v * VL, value);
         else
             vf_store_m(y + v * VL, last, value);
     }
+    return how == LARGEST && vm_bits(vf_is_nan(all)) != 0;
+}
+
+/* Rarely: kept out of the blocks, of which there are many. */
+static __attribute__((noinline)) void pool_carefully(const struct kernel_state *job,
+                                                     const struct pool_span *const s[3],
+                                                     const float *x, float *y, int64_t channels)
+{
+    for (int64_t c = 0; c < channels; c += VL)
+        pool_taps(job, s, x + c, y + c, 1, vm_first(channels - c), 1, LARGEST_OR_NAN);
+}
+
+SIMD_INLINE void pool_block(const struct kernel_state *job, const struct pool_span *const s[3],
+                            const float *x, float *y, int count, int64_t channels, float factor,
+                            bool average)
+{
+    vm last = vm_first(channels - (count - 1) * VL);
+    if (pool_taps(job, s, x, y, count, last, factor, average ? AVERAGE : LARGEST))
+        pool_carefully(job, s, x, y, channels);
 }
 
 SIMD_INLINE void pool_position(const struct kernel_state *job, const struct pool_span *const s[3],
@@ -86,15 +123,15 @@ SIMD_INLINE void pool_position(const struct kernel_state *job, const struct pool
         counted *= job->count_pads ? s[d]->padded : s[d]->last - s[d]->first;
     float factor = average ? 1.0f / (float)counted : 1;
     for (; c + 4 * VL < n; c += 4 * VL)
-        pool_block(job, s, x + c, y + c, 4, vm_first(VL), factor, average);
+        pool_block(job, s, x + c, y + c, 4, 4 * VL, factor, average);
     if (c + 3 * VL < n)
-        pool_block(job, s, x + c, y + c, 4, vm_first(n - c - 3 * VL), factor, average);
+        pool_block(job, s, x + c, y + c, 4, n - c, factor, average);
     else if (c + 2 * VL < n)
-        pool_block(job, s, x + c, y + c, 3, vm_first(n - c - 2 * VL), factor, average);
+        pool_block(job, s, x + c, y + c, 3, n - c, factor, average);
     else if (c + VL < n)
-        pool_block(job, s, x + c, y + c, 2, vm_first(n - c - VL), factor, average);
+        pool_block(job, s, x + c, y + c, 2, n - c, factor, average);
     else
-        pool_block(job, s, x + c, y + c, 1, vm_first(n - c), factor, average);
+        pool_block(job, s, x + c, y + c, 1, n - c, factor, average);
 }
 
 /* One row of output positions. */
