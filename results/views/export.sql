@@ -3,7 +3,8 @@
 -- :run: only this run; NULL: all.
 -- :ops: not 0: metrics of single steps too.
 -- :samples: not 0: raw times beside the metric time_s, as a JSON array of nanoseconds, and the
--- visit of each. Visits and their levels are JSON, too.
+-- visit of each. Visits and their levels are JSON, too: an infinity in them is null, since SQLite
+-- would write Inf, which is no JSON.
 SELECT u.uuid AS run, u.started_utc AS run_started_utc, h.label AS host, e.hash AS environment,
        b.version, b.git, b.config, b.compiler, u.suite, u.branch, u.tag, r.sequence,
        p.key AS point, p.canonical, p.workload, p.params, p.domain, p.mode, p.device, p.precision,
@@ -20,11 +21,15 @@ SELECT u.uuid AS run, u.started_utc AS run_started_utc, h.label AS host, e.hash 
             WHERE result = r.id AND phase = 'time'), NULL) AS samples_visit,
        u.rounds, u.order_seed, u.turns_uuid,
        (SELECT json_group_array(json_object('round', round, 'started_utc', started_utc,
-                   'samples', samples, 'median_s', median_s, 'ci_low_s', ci_low_s,
-                   'ci_high_s', ci_high_s, 'steal_share', steal_share, 'wait_share', wait_share,
-                   'clock_hz', clock_hz, 'reason', v.reason, 'levels',
-                   (SELECT json_group_array(json_object('name', name, 'unit', unit, 'value', value,
-                               'reason', l.reason))
+                   'samples', samples, 'median_s', iif(abs(median_s) < 9e999, median_s, NULL),
+                   'ci_low_s', iif(abs(ci_low_s) < 9e999, ci_low_s, NULL),
+                   'ci_high_s', iif(abs(ci_high_s) < 9e999, ci_high_s, NULL),
+                   'steal_share', iif(abs(steal_share) < 9e999, steal_share, NULL),
+                   'wait_share', iif(abs(wait_share) < 9e999, wait_share, NULL),
+                   'clock_hz', iif(abs(clock_hz) < 9e999, clock_hz, NULL),
+                   'reason', v.reason, 'levels',
+                   (SELECT json_group_array(json_object('name', name, 'unit', unit,
+                               'value', iif(abs(value) < 9e999, value, NULL), 'reason', l.reason))
                     FROM level AS l WHERE l.result = v.result AND l.round = v.round)))
         FROM visit AS v WHERE v.result = r.id) AS visits
 FROM result AS r

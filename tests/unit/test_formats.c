@@ -23,7 +23,22 @@ struct place {
     struct error err;
 };
 
-/* Result 0 with samples and steps, 1 failed without metrics, 2 with a name full of traps. */
+/* What no measurement should give, but a database may hold. */
+static const struct visit_record infinite_visit = {
+    .started_utc = "2026-01-01T00:00:00.000Z",
+    .samples = 12,
+    .median_s = 0.1,
+    .ci_low_s = (double)-INFINITY,
+    .ci_high_s = (double)INFINITY,
+    .steal_share = (double)NAN,
+    .wait_share = (double)INFINITY,
+    .clock_hz = (double)INFINITY,
+    .reason = "",
+    .levels = {{.name = "hand_over", .unit = "s", .value = (double)INFINITY, .reason = ""}},
+    .level_count = 1};
+
+/* Result 0 with samples, steps and a visit, 1 failed without metrics, 2 with a name full of traps.
+ */
 static void put_results(struct store *store)
 {
     struct run_head head = made_head("aaaaaaaa-0000-4000-8000-000000000001", 0);
@@ -32,6 +47,10 @@ static void put_results(struct store *store)
     MUST(run_begin, store, &head, &run);
     for (int k = 0; k < 3; k++) {
         assert_int_equal(made_record(&made, k, 0.1 + 0.2 * k, 12, 2), STATUS_OK);
+        if (k == 0) {
+            made.record.visits = &infinite_visit;
+            made.record.visit_count = 1;
+        }
         if (k == 1) {
             made.record.status = RESULT_FAILED;
             made.record.metric_count = 0;
@@ -160,6 +179,22 @@ TEST(json_has_one_object_per_result)
     jq(place, ".[0][1] | .status == \"failed\" and .reason == \"it broke\" and .metrics == []");
     jq(place, ".[0][2].params == \"comma, \\\"quote\\\" | pipe\\nline \\\\ back\"");
     jq(place, ".[0] | map(has(\"uuid\") or has(\"samples_ns\")) | any | not");
+}
+
+/* SQLite wrote Inf for an infinity in a visit, at which every reader of the document gave up. */
+TEST(an_infinity_in_a_visit_is_null)
+{
+    struct place *place = *state;
+    static const char visit[] =
+        "length == 1 and (.[0] | .median_s == 0.1 and [.ci_low_s, .ci_high_s, .steal_share, "
+        ".wait_share, .clock_hz, .levels[0].value] == [null, null, null, null, null, null])";
+    char expression[512];
+    written(place, "json");
+    snprintf(expression, sizeof(expression), ".[0][0].visits | %s", visit);
+    jq(place, expression);
+    written(place, "jsonl");
+    snprintf(expression, sizeof(expression), ".[0].visits | fromjson | %s", visit);
+    jq(place, expression);
 }
 
 TEST(jsonl_has_one_line_per_row)
