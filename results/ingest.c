@@ -119,6 +119,21 @@ static const char *const steps[] = {
     "SELECT n.ours, round, name, unit, better, value, reason FROM result_map AS n "
     "CROSS JOIN other.level AS o ON o.result = n.theirs ORDER BY n.theirs, round, name",
 
+    /* How often a point has ended the process counts until a visit of it is stored: what was
+     * counted before a visit that comes from there is over, and so is what was counted there before
+     * one that is stored here. */
+    "DELETE FROM attempt WHERE (run, sequence) IN (SELECT run, sequence FROM result_map)",
+    "INSERT INTO attempt (run, sequence, count, started_utc) "
+    "SELECT r.ours, a.sequence, a.count, a.started_utc FROM other.attempt AS a "
+    "JOIN run_map AS r ON r.theirs = a.run "
+    "JOIN main.run AS u ON u.id = r.ours AND u.state <> 'finished' "
+    "LEFT JOIN main.result AS m ON m.run = r.ours AND m.sequence = a.sequence "
+    "LEFT JOIN other.result AS o ON o.run = a.run AND o.sequence = a.sequence "
+    "WHERE (SELECT count(*) FROM main.visit AS v WHERE v.result = m.id) "
+    "   <= (SELECT count(*) FROM other.visit AS v WHERE v.result = o.id) "
+    "ON CONFLICT (run, sequence) DO UPDATE SET count = max(count, excluded.count), "
+    "started_utc = max(started_utc, excluded.started_utc)",
+
     "INSERT INTO ceiling (run, device, kind, name, level, precision, isa, pattern, threads, "
     "working_set_bytes, value, unit, reason, how, n, min, max, clock_hz) "
     "SELECT r.ours, device, kind, name, level, precision, isa, pattern, threads, "

@@ -113,6 +113,44 @@ TEST(run_in_two_pieces_becomes_one)
     store_close(store);
 }
 
+/* A point that had ended the process twice was begun again once its run was taken in: the count
+ * stayed behind. What was counted before a visit that is stored here is over. */
+TEST(attempts_are_taken_in_with_their_run)
+{
+    static const char counts[] = "SELECT group_concat(sequence || ':' || count) = '%s' FROM "
+                                 "(SELECT sequence, count FROM attempt ORDER BY sequence)";
+    struct place *place = *state;
+    char sql[200];
+    int earlier;
+    fill(place->db, uuid_a, 0, 1);
+    fill(place->other, uuid_a, 0, 2);
+    struct store *store = place_store(place->db), *other = place_store(place->other);
+    MUST(sql_exec, other, "UPDATE run SET state = 'running'; DELETE FROM result WHERE sequence = 0",
+         "test");
+    MUST(sql_exec, store, "UPDATE run SET state = 'running'", "test");
+    MUST(sql_exec, other,
+         "INSERT INTO attempt SELECT id, 0, 2, '2026-01-01' FROM run "
+         "UNION ALL SELECT id, 3, 2, '2026-01-02' FROM run",
+         "test");
+    MUST(sql_exec, store,
+         "INSERT INTO visit (result, round, started_utc, samples, reason) "
+         "SELECT id, 0, '2026-01-01', 1, '' FROM result; "
+         "INSERT INTO attempt SELECT id, 2, 1, '2026-01-01' FROM run",
+         "test");
+    store_close(other);
+    for (int time = 0; time < 2; time++) {
+        ingest(place, store);
+        snprintf(sql, sizeof(sql), counts, "3:2");
+        assert_int_equal(sql_count(store, sql), 1);
+    }
+    MUST(run_attempt, store, 1, 3, &earlier);
+    assert_int_equal(earlier, 2);
+    ingest(place, store);
+    snprintf(sql, sizeof(sql), counts, "3:3");
+    assert_int_equal(sql_count(store, sql), 1);
+    store_close(store);
+}
+
 /* ---- files that are refused ---- */
 
 static void other_sql(struct place *place, const char *sql)
