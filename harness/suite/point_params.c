@@ -47,17 +47,43 @@ static bool is_default(const struct workload *w, const char *word)
     return false;
 }
 
+/* What is left of the words but those about the parameter of `word`, which counts, since it comes
+ * later. */
+static int without_name(const char **words, int count, const char *word)
+{
+    size_t name = strcspn(word, "=");
+    int left = 0;
+    for (int k = 0; k < count; k++)
+        if (strcspn(words[k], "=") != name || strncmp(words[k], word, name) != 0)
+            words[left++] = words[k];
+    return left;
+}
+
 const char *point_params(struct arena *arena, const char *spec)
 {
     const struct workload *w = workload_of(spec);
     const char *words[PARAM_MAX], *colon = strchr(spec, ':');
     char *copy = arena_strdup(arena, colon ? colon + 1 : ""), *save = NULL;
-    int count = 0;
+    int count = 0, own = 0;
     if (!w)
         return "";
     for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word && count < PARAM_MAX;
-         word = strtok_r(NULL, ",", &save))
-        if (!is_default(w, word))
-            words[count++] = word;
-    return copy ? point_params_join(arena, words, count) : NULL;
+         word = strtok_r(NULL, ",", &save)) {
+        count = without_name(words, count, word);
+        words[count++] = word;
+    }
+    for (int k = 0; k < count; k++)
+        if (!is_default(w, words[k]))
+            words[own++] = words[k];
+    return copy ? point_params_join(arena, words, own) : NULL;
+}
+
+bool point_same_model(const char *spec, const char *other)
+{
+    struct arena arena = {.head = NULL};
+    const struct workload *w = workload_of(spec);
+    const char *a = point_params(&arena, spec), *b = point_params(&arena, other);
+    bool same = w && w == workload_of(other) ? a && b && strcmp(a, b) == 0 : !strcmp(spec, other);
+    arena_release(&arena);
+    return same;
 }

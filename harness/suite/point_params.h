@@ -5,6 +5,8 @@
 #ifndef HARNESS_SUITE_POINT_PARAMS_H
 #define HARNESS_SUITE_POINT_PARAMS_H
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 
 /* "b,a,b" as "a,b", of at most 16 words. NULL: no memory. */
@@ -14,7 +16,9 @@ const char *point_words(struct arena *arena, const char *list);
 const char *point_params_join(struct arena *arena, const char **words, int count);
 
 /* Of what workload_open takes: of "ncf:users=40,items=30,embedding=onehot" it is
- * "items=30,users=40". NULL: no memory. */
+ * "items=30,users=40"; of a parameter that is given twice, the last. NULL: no memory. */
 const char *point_params(struct arena *arena, const char *spec);
+/* Whether both are the same workload with the same parameters, or the same file. */
+bool point_same_model(const char *spec, const char *other);
 
 #endif

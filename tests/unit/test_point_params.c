@@ -27,6 +27,25 @@ TEST(only_the_default_of_the_same_parameter_is_left_out)
     has("model.onnx", "");
 }
 
+/* --tiny puts its parameters in front of those that were typed: both stood in the name of a point,
+ * or of a default the one that does not count. */
+TEST(the_last_of_a_parameter_counts)
+{
+    has("ncf:users=40,items=30,users=50", "items=30,users=50");
+    has("ncf:embedding=gather,users=40,embedding=onehot", "users=40");
+}
+
+TEST(the_same_model_in_another_order_is_the_same)
+{
+    assert_true(point_same_model("ncf:users=40,items=30", "ncf:items=30,users=40"));
+    assert_true(point_same_model("ncf", "ncf:embedding=onehot"));
+    assert_true(point_same_model("models/a.onnx", "models/a.onnx"));
+    assert_false(point_same_model("ncf:users=40", "ncf:items=40"));
+    assert_false(point_same_model("ncf", "wide_deep"));
+    assert_false(point_same_model("a.onnx", "b.onnx"));
+    assert_false(point_same_model("ncf", "a.onnx"));
+}
+
 TEST(lists_of_words_are_sorted_and_name_each_once)
 {
     struct arena arena = {.head = NULL};
