@@ -54,7 +54,7 @@ static const struct option options[] = {
      "and every N steps"},
     {"resume", 0, OPTION_TEXT, offsetof(struct train_options_given, resume), "FILE",
      "goes on from a checkpoint, as if the training had never stopped, with its seed, and its rate "
-     "unless --rate gives another"},
+     "and steps unless --rate and --steps give others"},
     {"data", 0, OPTION_TEXT, offsetof(struct train_options_given, data), "PATH",
      "learn from files, of a format that their names tell, or as FORMAT:PATH; see `ridge list "
      "data`"},
@@ -138,7 +138,8 @@ static enum status make_job(const char *spec, const struct train_options_given *
 static enum status resume(const struct train_options_given *o, struct train_job *job,
                           struct error *err)
 {
-    const struct train_given given = {.seed = o->seed.given, .rate = o->rate > 0};
+    const struct train_given given = {
+        .seed = o->seed.given, .rate = o->rate > 0, .steps = o->steps || o->epochs || o->sizes};
     struct train_resumed from;
     char text[512];
     if (!job->resume)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/suite/point_params.h"
+
 /* "mnist of 60000" */
 static void describe_data(const struct data_set *data, char *text, size_t size)
 {
@@ -41,6 +43,8 @@ void train_notes_make(struct train_notes *n, const struct train_job *job, int64_
     n->list[3] = (struct safetensors_note){"sizes", n->sizes};
     snprintf(n->rate, sizeof(n->rate), "%.17g", job->recipe.schedule.rate);
     n->list[4] = (struct safetensors_note){"rate", n->rate};
+    snprintf(n->steps, sizeof(n->steps), "%lld", (long long)job->recipe.schedule.steps);
+    n->list[5] = (struct safetensors_note){"steps", n->steps};
 }
 
 /* Of a file that is older than the note: what all trainings had then. */
@@ -83,22 +87,35 @@ static double rate_of(const struct checkpoint *from)
     return rate > 0 && isfinite(rate) ? rate : (double)NAN;
 }
 
+/* The same of "adam, rate 0.05, 3 steps"; 0: it does not say. */
+static int64_t steps_of(const struct checkpoint *from)
+{
+    const char *text = note_of(from, "steps", NULL), *comma = strrchr(from->recipe, ',');
+    if (!text)
+        text = comma ? comma + 1 : "";
+    long long steps = strtoll(text, NULL, 10);
+    return steps > 0 ? steps : 0;
+}
+
 /* Samples and masks are numbered from the seed: with another one it would be another training. */
 static enum status take(struct train_job *job, const struct checkpoint *from,
                         const struct train_given *given, struct train_resumed *out,
                         struct error *err)
 {
     struct schedule *schedule = &job->recipe.schedule;
-    if (strcmp(from->workload, job->spec) != 0)
+    if (!point_same_model(from->workload, job->spec))
         return FAIL(err, STATUS_FAILED, "%s is of %s, not of %s", job->resume, from->workload,
                     job->spec);
     if (given->seed && job->seed != from->seed)
         return FAIL(err, STATUS_FAILED, "%s was trained with --seed %lld: go on with the same",
                     job->resume, (long long)from->seed);
     job->seed = from->seed;
-    *out = (struct train_resumed){.step = from->step, .rate = rate_of(from)};
+    *out =
+        (struct train_resumed){.step = from->step, .steps = steps_of(from), .rate = rate_of(from)};
     if (!given->rate && !isnan(out->rate))
         schedule->rate = out->rate;
+    if (!given->steps && out->steps)
+        schedule->steps = out->steps;
     return STATUS_OK;
 }
 
@@ -113,15 +130,30 @@ enum status train_resume(struct train_job *job, const struct train_given *given,
     return status;
 }
 
+/* " to step 40 of the checkpoint", or that a rate which spreads over all steps is another one now.
+ */
+static void end_text(const struct schedule *schedule, const struct train_given *given,
+                     const struct train_resumed *from, char *text, size_t size)
+{
+    bool spreads = schedule->kind == SCHEDULE_POLYNOMIAL || schedule->kind == SCHEDULE_COSINE;
+    snprintf(text, size, "%s", "");
+    if (!given->steps && from->steps)
+        snprintf(text, size, " to step %lld of the checkpoint", (long long)from->steps);
+    else if (spreads && given->steps && from->steps && schedule->steps != from->steps)
+        snprintf(text, size, " to step %lld, not %lld as before, so with other rates",
+                 (long long)schedule->steps, (long long)from->steps);
+}
+
 void train_resume_text(const struct train_job *job, const struct train_given *given,
                        const struct train_resumed *from, char *text, size_t size)
 {
     double rate = job->recipe.schedule.rate;
-    char other[64] = "";
+    char other[64] = "", end[100];
+    end_text(&job->recipe.schedule, given, from, end, sizeof(end));
     if (given->rate && rate != from->rate && !isnan(from->rate))
         snprintf(other, sizeof(other), ", not %g as before", from->rate);
-    snprintf(text, size, "%s: goes on after step %lld, with seed %lld%s and rate %g%s%s",
-             job->resume, (long long)from->step, (long long)job->seed,
+    snprintf(text, size, "%s: goes on after step %lld%s, with seed %lld%s and rate %g%s%s",
+             job->resume, (long long)from->step, end, (long long)job->seed,
              given->seed ? "" : " of the checkpoint", rate,
              given->rate || isnan(from->rate) ? "" : " of the checkpoint", other);
 }

@@ -8,10 +8,10 @@
 #include "engine/train/checkpoint.h"
 #include "harness/train/trainer.h"
 
-enum { TRAIN_NOTES = 5 };
+enum { TRAIN_NOTES = 6 };
 
 struct train_notes {
-    char batch[32], micro_batches[32], data[96], sizes[400], rate[32];
+    char batch[32], micro_batches[32], data[96], sizes[400], rate[32], steps[32];
     struct safetensors_note
         list[TRAIN_NOTES]; /* of these, for checkpoint_save; it points into them */
 };
@@ -26,17 +26,19 @@ enum status train_notes_check(const struct train_notes *notes, const struct trai
 
 /* What was said on the command line, so that a checkpoint's does not take its place. */
 struct train_given {
-    bool seed, rate;
+    bool seed, rate, steps; /* steps: or epochs */
 };
 
-/* How far the checkpoint is, and the rate that it was trained with; NAN: it does not say. */
+/* How far the checkpoint is, and the steps and the rate that it was trained with; 0, NAN: it does
+ * not say. */
 struct train_resumed {
-    int64_t step;
+    int64_t step, steps;
     double rate;
 };
 
-/* Before trainer_open, of a job with .resume: takes the seed and the rate of the checkpoint where
- * none was given. FAILED where another seed was; another rate may be wanted. */
+/* Before trainer_open, of a job with .resume: takes the seed, the steps and the rate of the
+ * checkpoint where none were given: most schedules spread over all steps. FAILED where another seed
+ * was; another rate or another end may be wanted. */
 enum status train_resume(struct train_job *job, const struct train_given *given,
                          struct train_resumed *from, struct error *err);
 /* "s3.ckpt: goes on after step 3, with seed 7 of the checkpoint and rate 0.1, not 0.05 as before"

@@ -10,6 +10,7 @@
 #include "base/system/hash.h"
 #include "engine/run/provider.h"
 #include "engine/train/checkpoint.h"
+#include "harness/suite/point_params.h"
 #include "harness/train/judge.h"
 #include "harness/train/notes.h"
 #include "harness/train/span.h"
@@ -212,7 +213,7 @@ static enum status open_checkpoint(struct trainer *t, struct error *err)
     enum status status = checkpoint_open(job->resume, &t->from, err);
     t->resumed = true; /* to be closed in any case */
     TRY(status);
-    if (strcmp(t->from.workload, job->spec) != 0)
+    if (!point_same_model(t->from.workload, job->spec))
         return FAIL(err, STATUS_FAILED, "%s is of %s, not of %s", job->resume, t->from.workload,
                     job->spec);
     job->seed = t->from.seed;

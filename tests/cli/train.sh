@@ -158,6 +158,22 @@ for seed in 0 8; do
     refuses 's3 was trained with --seed 7: go on with the same' \
         ridge train ncf --tiny -n 6 -t 1 --no-tune --resume "$tap_dir/s3" --seed $seed
 done
+# So are the steps over which a rate falls: with the published 500 the rest would be another training.
+# Parameters may be typed in another order.
+falling="--batch 4 -t 1 --no-tune"
+runs ridge train resnet50:image=32,classes=4,thin=8 $falling -n 6 --json
+jq '.losses[3:]' "$output" >"$tap_dir/whole_losses"
+runs ridge train resnet50:image=32,classes=4,thin=8 $falling -n 6 --until 0.001 --eval-every 3 --save "$tap_dir/falling"
+runs ridge train resnet50:thin=8,classes=4,image=32 $falling --resume "$tap_dir/falling" --save "$tap_dir/ended" --json
+complains 'falling: goes on after step 3 to step 6 of the checkpoint, with seed'
+jq '.losses' "$output" >"$tap_dir/rest_losses"
+check "the losses of a training of 6 steps" cmp "$tap_dir/rest_losses" "$tap_dir/whole_losses"
+runs ridge train resnet50:image=32,classes=4,thin=8 $falling -n 8 --resume "$tap_dir/falling"
+complains 'after step 3 to step 8, not 6 as before, so with other rates, with seed'
+refuses 'has made 6 steps: --steps must be more' \
+    ridge train resnet50:image=32,classes=4,thin=8 $falling --resume "$tap_dir/ended"
+refuses 'falling is of resnet50:image=32,classes=4,thin=8, not of resnet50:image=32,classes=4' \
+    ridge train resnet50:image=32,classes=4 $falling --resume "$tap_dir/falling"
 
 # Killed (SIGKILL) while it saves after every step, and gone on with: the same states, bit for bit.
 runs ridge train wide_deep --tiny --steps 400 -t 1 --no-tune --save "$tap_dir/whole"
