@@ -24,6 +24,7 @@
 #include "harness/machine/environment.h"
 #include "harness/machine/environment_print.h"
 #include "harness/model/model_options.h"
+#include "harness/watch/free_memory.h"
 #include "profilers/lib/cupti_session.h"
 #include "profilers/lib/profiler.h"
 #include "workloads/data/jpeg.h"
@@ -55,6 +56,7 @@ struct advice {
 struct report {
     struct environment environment;
     int cpus_online, cpus_allowed;
+    struct free_memory memory; /* as for the networks that ridge admits */
     enum isa isa;
     char cache[1024];
     bool cache_exists;
@@ -127,9 +129,9 @@ static void check_memory(struct report *r)
     if (strcmp(text_of(r, "memory", "numa_balancing"), "1") == 0)
         advise(&r->advice, "the kernel moves pages between memory nodes while ridge measures: sudo "
                            "sysctl kernel.numa_balancing=0");
-    if (number_of(r, "memory", "available") < 2 << 20)
-        advise(&r->advice, "only %.1f GB of memory are free: bert_large needs 2",
-               number_of(r, "memory", "available") * 1024e-9);
+    if (r->memory.bytes < 2e9)
+        advise(&r->advice, "only %.1f GB of memory are free %s: bert_large needs 2",
+               r->memory.bytes * 1e-9, r->memory.where);
 }
 
 static void check_permissions(struct report *r)
@@ -297,6 +299,14 @@ static void print_known(const char *title, const char *value)
     printf("  %-14s %s\n", title, value[0] ? value : "not known");
 }
 
+static void print_free(const struct free_memory *memory)
+{
+    if (isfinite(memory->bytes))
+        printf("  %-14s %.1f GiB %s\n", "of that free", memory->bytes / (1 << 30), memory->where);
+    else
+        print_known("of that free", "");
+}
+
 static void print_machine(const struct report *r)
 {
     printf("machine\n");
@@ -309,7 +319,7 @@ static void print_machine(const struct report *r)
     print_size("L2", number_of(r, "topology", "l2"));
     print_size("L3", number_of(r, "topology", "l3"));
     print_size("memory", number_of(r, "memory", "total") * 1024);
-    print_size("of that free", number_of(r, "memory", "available") * 1024);
+    print_free(&r->memory);
     print_known("huge pages", text_of(r, "memory", "thp"));
     print_known("governor", text_of(r, "cpu_state", "governors"));
     printf("  %-14s %s %s %s\n", "system", text_of(r, "kernel", "system"),
@@ -411,7 +421,9 @@ static void json_machine(struct json *json, const struct report *r)
     json_count(json, "l2_bytes", number_of(r, "topology", "l2"));
     json_count(json, "l3_bytes", number_of(r, "topology", "l3"));
     json_count(json, "memory_bytes", number_of(r, "memory", "total") * 1024);
-    json_count(json, "memory_available_bytes", number_of(r, "memory", "available") * 1024);
+    json_count(json, "memory_available_bytes",
+               isfinite(r->memory.bytes) ? r->memory.bytes : (double)NAN);
+    json_text(json, "memory_available_where", r->memory.where);
     json_fact(json, "huge_pages", text_of(r, "memory", "thp"));
     json_fact(json, "governor", text_of(r, "cpu_state", "governors"));
     json_text(json, "system", system);
@@ -480,6 +492,7 @@ static void examine(struct report *r, const struct doctor_options *o)
     r->cpus_online = (int)sysconf(_SC_NPROCESSORS_ONLN);
     r->cpus_allowed = sched_getaffinity(0, sizeof(mask), &mask) ? r->cpus_online : CPU_COUNT(&mask);
     plugins_load(NULL);
+    r->memory = free_memory_find("");
     check_machine(r);
     check_build(r);
     check_profilers(r);

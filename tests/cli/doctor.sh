@@ -15,6 +15,18 @@ holds 'all(.plugins[]; (.loaded and .version) or (.reason | length > 10))'
 holds '.missing == []'
 holds '.profilers | length >= 5 and all(.[]; .available or (.reason | length > 20))'
 
+# What is free is what a process may have: a control group may limit that, or ulimit.
+case $RIDGE in
+*asan* | *tsan*) ;; # a sanitizer reserves terabytes of address space
+*)
+    runs sh -c 'ulimit -v 3000000; exec "$0" doctor' "$RIDGE"
+    prints '^  of that free +[0-2]\.[0-9] GiB of the address space that `ulimit -v` grants$'
+    runs sh -c 'ulimit -v 3000000; exec "$0" doctor --json' "$RIDGE"
+    holds '.machine.memory_available_bytes | . > 0 and . < 3072000000'
+    holds '.machine.memory_available_where | contains("ulimit -v")'
+    ;;
+esac
+
 # Every fact with where it was read; redacted ones hash the same and hold no name.
 runs ridge doctor --facts
 prints '^kernel +release'
