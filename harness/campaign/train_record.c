@@ -195,13 +195,13 @@ static enum status make_point(const struct train_facts *f, struct arena *arena,
 
 static enum status put(struct store *store, const struct run_head *head,
                        const struct environment *environment, const struct record *record,
-                       struct error *err)
+                       bool interrupted, struct error *err)
 {
     int64_t run;
     TRY(run_begin(store, head, &run, err));
     TRY(run_put_facts(store, run, "before", environment, err));
     TRY(run_put(store, run, record, err));
-    return run_end(store, run, true, true, "", err);
+    return run_end(store, run, !interrupted, true, interrupted ? record->reason : "", err);
 }
 
 static enum status store_all(struct store *store, const struct train_facts *f, struct arena *arena,
@@ -210,10 +210,18 @@ static enum status store_all(struct store *store, const struct train_facts *f, s
     struct environment environment;
     struct build_record build;
     struct rows rows;
-    const char *ended = f->result->reached ? "quality" : "steps";
+    int64_t steps = trainer_steps(f->trainer);
+    bool interrupted = !f->failure && !f->result->reached && f->result->steps < steps;
+    const char *reason = f->failure ? f->failure->message : "";
+    const char *ended = interrupted ? "interrupted" : f->result->reached ? "quality" : "steps";
+    if (interrupted)
+        reason = arena_printf(arena, "interrupted after step %lld of %lld",
+                              (long long)f->result->steps, (long long)steps);
+    if (!reason)
+        return FAIL_NO_MEMORY(err);
     struct record record = {.status = f->failure ? RESULT_FAILED : RESULT_OK,
-                            .valid = !f->failure,
-                            .reason = f->failure ? f->failure->message : "",
+                            .valid = !f->failure && !interrupted,
+                            .reason = reason,
                             .verify_error = NAN,
                             .verify_bound = NAN,
                             .verify_how = "",
@@ -244,7 +252,7 @@ static enum status store_all(struct store *store, const struct train_facts *f, s
                                   .order_key = (int64_t)time(NULL),
                                   .branch = "",
                                   .tag = ""};
-    return put(store, &head, &environment, &record, err);
+    return put(store, &head, &environment, &record, interrupted, err);
 }
 
 enum status train_store(const char *db, const struct train_facts *facts, struct error *err)

@@ -268,6 +268,25 @@ exits 3
 complains 'after step 1 the loss of held-out samples is not a number'
 is "kept as" failed "$(sql 'SELECT status FROM result')"
 
+# One that Ctrl-C ends is kept as interrupted, and never ranked; it was kept as if all steps were made.
+db=$tap_dir/cut.db
+env --default-signal=INT "$RIDGE" train ncf --tiny -n 10000000 --eval-every 1 -t 1 --no-tune --db "$db" \
+    >"$output" 2>"$errors" </dev/null &
+pid=$!
+tries=0
+until grep -q '^step 2, held out' "$errors" || [ $tries = 600 ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
+kill -INT $pid
+wait $pid
+code=$?
+tap_what="Ctrl-C"
+exits 4
+complains 'interrupted before the last step'
+is "kept as" "interrupted|ok|invalid|interrupted|1" "$(sql "SELECT state, status, r.verdict, stop_reason,
+    r.reason LIKE 'interrupted after step % of 10000000' FROM result AS r JOIN run AS u ON u.id = r.run")"
+
 # A step in parts is kept with the work of all of them.
 db=$tap_dir/steps.db
 for more in "" "--micro-batches 4"; do
