@@ -271,6 +271,8 @@ refuses 'history is 1; it must be at least 2' ridge graph dien:history=1
 refuses 'width is 101; it must be a multiple of 4' ridge graph crnn:width=101
 refuses 'height is 1; it must be at least 2' ridge graph cpn:height=1
 refuses 'image is 2; it must be at least 3' ridge graph resnet50:image=2
+refuses 'depth is 1000000; it can be at most 1000' timeout 10 "$RIDGE" graph bert_base:depth=1000000
+refuses 'depth is 1001; it can be at most 1000' ridge train bert_base:depth=1001
 refuses 'beam is 33; it can be at most 32' ridge graph nmt:beam=33
 refuses 'beam is 12; it can be at most 11' ridge graph nmt:beam=12,vocabulary=12
 for fits in bert_base:tokens=512 dien:history=2 cpn:height=2 resnet50:image=3 crnn:width=4 \

@@ -11,6 +11,10 @@
 
 #include "workloads/lib/limits.h"
 
+/* The deepest that was published has as many (DeepNet, arXiv 2203.00555). Each layer is some forty
+ * nodes: a graph of a million layers takes gigabytes and minutes before anything can be said. */
+enum { LAYERS_MAX = 1000 };
+
 static const double epsilon = 1e-12, dropped = 0.1;
 
 const char *const bert_dropout[] = {"all", "hidden", "none", NULL};
@@ -145,7 +149,7 @@ static void unused_pooler(struct graph *g, const struct bert *b)
 int bert_encoder(struct graph *g, const struct bert *b, int *words)
 {
     if (!at_most(g, "tokens", b->tokens, b->positions) ||
-        !multiple_of(g, "width", b->model, b->heads))
+        !at_most(g, "depth", b->layers, LAYERS_MAX) || !multiple_of(g, "width", b->model, b->heads))
         return NONE;
     int x = embed(g, b, words);
     int mask = additive_mask(g, b);

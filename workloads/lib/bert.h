@@ -11,7 +11,7 @@
 /* The parameters of both; heads that are 64 wide. */
 #define BERT_PARAMS(layers, width, heads)                                                          \
     {"tokens", "384", NULL, "sequence length, padded; 512 at most, 5 at least to learn"},          \
-        {"depth", layers, NULL, "layers of the encoder"},                                          \
+        {"depth", layers, NULL, "layers of the encoder, 1000 at most"},                            \
         {"width", width, NULL, "of a token; a feed-forward net is four times as wide"},            \
         {"heads", heads, NULL, "of an attention, which share the width"},                          \
         {"vocabulary", "30522", NULL, "rows of the words' table"},                                 \
