@@ -158,7 +158,11 @@ static enum status draw_both(struct store *store, const char *name, const struct
     if (!o->against)
         return draw(store, name, o, NULL, outcome, err);
     TRY(run_list_open(&base, o->against, o->db ? o->db : STORE_DEFAULT, err));
-    enum status status = draw(store, name, o, &base.runs[0], outcome, err);
+    enum status status = base.count == 1
+                             ? draw(store, name, o, &base.runs[0], outcome, err)
+                             : FAIL(err, STATUS_FAILED,
+                                    "--against \"%s\" is %d runs, and a plot shows one other run",
+                                    o->against, base.count);
     run_list_close(&base);
     return status;
 }

@@ -310,6 +310,9 @@ if drawn; then
     runs ridge plot roofline_against --against "$tap_dir/other.db" --db "$tap_dir/usual.db" \
         --output "$tap_dir/plots"
     check "two runs are drawn" grep -q 'BASE: L2' "$tap_dir/plots/roofline_against.svg"
+    # Only the first of several was drawn.
+    refuses 'is 2 runs, and a plot shows one other run' ridge plot roofline_against --db "$tap_dir/usual.db" \
+        --against "latest~1,$tap_dir/other.db" --output "$tap_dir/plots"
     refuses 'name the other by --against' ridge plot roofline_against --db "$tap_dir/usual.db" --output "$tap_dir/plots"
     runs ridge plot roofline --png --db "$tap_dir/usual.db" --output "$tap_dir/plots"
     check "a PNG" sh -c "head -c 4 '$tap_dir/plots/roofline.png' | grep -q PNG"
