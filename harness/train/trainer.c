@@ -11,6 +11,7 @@
 #include "engine/run/provider.h"
 #include "engine/train/checkpoint.h"
 #include "harness/suite/point_params.h"
+#include "harness/train/broken.h"
 #include "harness/train/judge.h"
 #include "harness/train/notes.h"
 #include "harness/train/span.h"
@@ -454,9 +455,14 @@ static enum status one_step(struct trainer *t, int64_t step, struct train_result
     r->steps = step + 1;
     if (isfinite(loss))
         return STATUS_OK;
-    return FAIL(err, STATUS_INVALID,
-                "the loss of step %lld is %s: a smaller --rate than %g may help",
-                (long long)step + 1, isnan(loss) ? "not a number" : "infinite", (double)rate);
+    const struct broken_step broken = {.exe = t->exe,
+                                       .loss = loss,
+                                       .step = step + 1,
+                                       .first = step == r->first,
+                                       .resume = t->job.resume,
+                                       .spec = t->job.spec,
+                                       .rate = (double)rate};
+    return broken_step_fail(&broken, err);
 }
 
 static enum status judge_now(struct trainer *t, struct train_result *r, struct error *err)

@@ -267,6 +267,11 @@ run timeout 60 "$RIDGE" train ncf --tiny --rate 1e30 -n 1 -t 1 --no-tune --db "$
 exits 3
 complains 'after step 1 the loss of held-out samples is not a number'
 is "kept as" failed "$(sql 'SELECT status FROM result')"
+# Nor does a smaller rate help weights that are broken already, as those are that this one saved.
+run ridge train ncf --tiny --rate 1e30 -n 1 -t 1 --no-tune --save "$tap_dir/broken"
+run ridge train ncf --tiny --rate 0.001 -n 5 -t 1 --no-tune --resume "$tap_dir/broken"
+exits 3
+complains 'the loss of step 2 is not a number: so it is with the weights of .*broken: go on from an earlier'
 
 # One that Ctrl-C ends is kept as interrupted, and never ranked; it was kept as if all steps were made.
 db=$tap_dir/cut.db

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why the loss of a step is no finite number, and what may help: a smaller rate does only where
+ * this training has changed weights, and its samples are numbers. */
+#ifndef HARNESS_TRAIN_BROKEN_H
+#define HARNESS_TRAIN_BROKEN_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "engine/run/exe.h"
+
+struct broken_step {
+    struct exe *exe; /* with the samples of the step */
+    double loss;
+    int64_t step;       /* from 1 */
+    bool first;         /* of this training: no weight was changed before */
+    const char *resume; /* the checkpoint that it went on from; NULL: none */
+    const char *spec;
+    double rate;
+};
+
+/* STATUS_INVALID, with that in the error. */
+enum status broken_step_fail(const struct broken_step *step, struct error *err);
+
+#endif
