@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ridge bench collectives: how long operations between ranks take, by algorithm and size. */
-#define _GNU_SOURCE
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system/cpus.h"
 #include "collective/timing_text.h"
 #include "harness/bench/bench_store.h"
 #include "harness/bench/platform.h"
@@ -330,12 +329,10 @@ static enum status keep(const struct bench *bench, const struct bench_part *part
                         struct error *err)
 {
     struct arena arena = {.head = NULL};
-    cpu_set_t mask;
-    int cpus = sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 0;
     char *typed = command_typed(&arena);
-    enum status status = typed
-                             ? bench_store(bench, parts, bench->launched ? 0 : cpus, db, typed, err)
-                             : FAIL_NO_MEMORY(err);
+    enum status status =
+        typed ? bench_store(bench, parts, bench->launched ? 0 : cpus_allowed(), db, typed, err)
+              : FAIL_NO_MEMORY(err);
     arena_release(&arena);
     return status;
 }

@@ -2,10 +2,8 @@
  *
  * ridge doctor: what this machine and this build can do, what is missing, and what to type to get
  * it. */
-#define _GNU_SOURCE
 #include <math.h>
 #include <protobuf-c/protobuf-c.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/build_info.h"
+#include "base/system/cpus.h"
 #include "base/text/json.h"
 #include "base/text/table.h"
 #include "collective/launcher.h"
@@ -488,9 +487,8 @@ static void print_json(const struct report *r)
 
 static void examine(struct report *r, const struct doctor_options *o)
 {
-    cpu_set_t mask;
     r->cpus_online = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    r->cpus_allowed = sched_getaffinity(0, sizeof(mask), &mask) ? r->cpus_online : CPU_COUNT(&mask);
+    r->cpus_allowed = cpus_allowed();
     plugins_load(NULL);
     r->memory = free_memory_find("");
     check_machine(r);

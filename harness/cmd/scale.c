@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ridge scale: a training on several ranks, and how its rate grows with them. */
-#define _GNU_SOURCE
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system/cpus.h"
 #include "base/system/output.h"
 #include "harness/bench/platform.h"
 #include "harness/bench/scale_launch.h"
@@ -109,12 +108,6 @@ static int most_of(const int *ranks, int count)
     for (int k = 0; k < count; k++)
         largest = ranks[k] > largest ? ranks[k] : largest;
     return largest;
-}
-
-static int cpus_allowed(void)
-{
-    cpu_set_t mask;
-    return sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 1;
 }
 
 /* Where a launcher such as mpirun has started this process, its backend, and as many ranks. */

@@ -3,16 +3,15 @@
  * From arguments to points: every argument becomes a suite, and every entry of a suite is expanded
  * to all combinations of its values. The value of a key is the command line's, else the entry's,
  * else that of [defaults], else the default. */
-#define _GNU_SOURCE
 #include "harness/suite/plan.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/system/cpus.h"
 #include "base/system/hash.h"
 #include "engine/run/device.h"
 #include "harness/suite/expand.h"
@@ -82,15 +81,6 @@ static enum status read_usual(struct planner *planner)
                                      &planner->usual.axes[k], planner->err));
     }
     return STATUS_OK;
-}
-
-static int cpus_allowed(void)
-{
-    cpu_set_t mask;
-    if (sched_getaffinity(0, sizeof(mask), &mask) == 0)
-        return CPU_COUNT(&mask);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
 }
 
 /* ---- only ---- */
