@@ -7,12 +7,16 @@
 
 #include "base/text/json.h"
 #include "base/text/table.h"
+#include "collective/algorithm.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
+#include "engine/run/device.h"
 #include "engine/run/kernels.h"
 #include "engine/run/plugin.h"
 #include "harness/cli/command.h"
 #include "harness/compare/list_stored.h"
+#include "profilers/lib/profiler.h"
+#include "results/format.h"
 #include "results/store.h"
 #include "workloads/data/data.h"
 #include "workloads/workload.h"
@@ -261,6 +265,139 @@ static void data_table(struct table *t)
     }
 }
 
+/* ---- profilers ---- */
+
+static void profilers_json(struct json *json)
+{
+    char reason[400];
+    for (int k = 0; k < profiler_count(); k++) {
+        const struct profiler *profiler = profiler_at(k);
+        bool available = profiler->available(reason, sizeof(reason));
+        json_open(json, NULL, '{');
+        json_text(json, "name", profiler->name);
+        json_text(json, "summary", profiler->summary);
+        json_bool(json, "always", profiler->always);
+        json_bool(json, "available", available);
+        json_text(json, "reason", available ? NULL : reason);
+        json_close(json);
+    }
+}
+
+static void profilers_table(struct table *t)
+{
+    char reason[400];
+    table_column(t, "profiler", TABLE_LEFT);
+    table_column(t, "here", TABLE_LEFT);
+    table_column(t, "what, or why not", TABLE_LEFT);
+    for (int k = 0; k < profiler_count(); k++) {
+        const struct profiler *profiler = profiler_at(k);
+        bool available = profiler->available(reason, sizeof(reason));
+        table_cell(t, "%s", profiler->name);
+        table_cell(t, "%s", available ? "yes" : "no");
+        table_cell(t, "%s", available ? profiler->summary : reason);
+    }
+}
+
+/* ---- algorithms between ranks ---- */
+
+static void algorithms_json(struct json *json)
+{
+    for (int k = 0; k < algorithm_count(); k++) {
+        const struct algorithm *algorithm = algorithm_at(k);
+        json_open(json, NULL, '{');
+        json_text(json, "name", algorithm->name);
+        json_text(json, "summary", algorithm->summary);
+        json_bool(json, "of_library", algorithm->own != OWN_NONE);
+        json_open(json, "operations", '[');
+        for (int o = 0; o < COMM_OPERATION_COUNT; o++)
+            if (algorithm->operations & OPERATION_BIT(o))
+                json_text(json, NULL, operation_name((enum comm_operation)o));
+        json_close(json);
+        json_close(json);
+    }
+}
+
+static void algorithms_table(struct table *t)
+{
+    table_column(t, "algorithm", TABLE_LEFT);
+    table_column(t, "operations", TABLE_LEFT);
+    table_column(t, "what", TABLE_LEFT);
+    for (int k = 0; k < algorithm_count(); k++) {
+        const struct algorithm *algorithm = algorithm_at(k);
+        char text[160] = "";
+        size_t used = 0;
+        for (int o = 0; o < COMM_OPERATION_COUNT && used < sizeof(text); o++)
+            if (algorithm->operations & OPERATION_BIT(o))
+                used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "",
+                                         operation_name((enum comm_operation)o));
+        table_cell(t, "%s", algorithm->name);
+        table_cell(t, "%s", algorithm->own == OWN_NONE ? text : "the library's own");
+        table_cell(t, "%s", algorithm->summary);
+    }
+}
+
+/* ---- formats of results ---- */
+
+static void formats_json(struct json *json)
+{
+    for (int k = 0; k < format_count(); k++) {
+        json_open(json, NULL, '{');
+        json_text(json, "name", format_at(k)->name);
+        json_text(json, "extension", format_at(k)->extension);
+        json_text(json, "summary", format_at(k)->summary);
+        json_close(json);
+    }
+}
+
+static void formats_table(struct table *t)
+{
+    table_column(t, "format", TABLE_LEFT);
+    table_column(t, "files", TABLE_LEFT);
+    table_column(t, "what", TABLE_LEFT);
+    for (int k = 0; k < format_count(); k++) {
+        table_cell(t, "%s", format_at(k)->name);
+        table_cell(t, ".%s", format_at(k)->extension);
+        table_cell(t, "%s", format_at(k)->summary);
+    }
+}
+
+/* ---- devices ---- */
+
+/* How many there are of a kind; 0 with the reason. */
+static int devices_of(const struct device_kind *kind, struct error *why)
+{
+    *why = (struct error){.message = "it gave no reason"};
+    int count = kind->count(why);
+    return count > 0 ? count : 0;
+}
+
+static void devices_json(struct json *json)
+{
+    struct error why;
+    for (int k = 0; k < device_kind_count(); k++) {
+        int count = devices_of(device_kind_at(k), &why);
+        json_open(json, NULL, '{');
+        json_text(json, "name", device_kind_at(k)->name);
+        json_int(json, "count", count);
+        json_text(json, "reason", count ? NULL : why.message);
+        json_close(json);
+    }
+}
+
+static void devices_table(struct table *t)
+{
+    struct error why;
+    table_column(t, "device", TABLE_LEFT);
+    table_column(t, "here", TABLE_RIGHT);
+    table_column(t, "why not", TABLE_LEFT);
+    for (int k = 0; k < device_kind_count(); k++) {
+        int count = devices_of(device_kind_at(k), &why);
+        table_cell(t, "%s", device_kind_at(k)->name);
+        table_cell(t, "%d", count);
+        table_cell(t, "%s", count ? "" : why.message);
+    }
+}
+
 /* ---- the command ---- */
 
 struct catalogue {
@@ -276,6 +413,10 @@ static const struct catalogue catalogues[] = {
     {"kernels", kernels_json, kernels_table, true},
     {"plugins", plugins_json, plugins_table, true},
     {"data", data_json, data_table, false},
+    {"profilers", profilers_json, profilers_table, false},
+    {"algorithms", algorithms_json, algorithms_table, false},
+    {"formats", formats_json, formats_table, false},
+    {"devices", devices_json, devices_table, true},
 };
 
 static const struct catalogue *catalogue_find(const char *name)
@@ -305,7 +446,7 @@ static int list_main(int word_count, char **words, const void *values)
     if (!catalogue || word_count > 1) {
         fprintf(stderr,
                 "ridge list: \"%s\" is none of workloads, suites, runs, baselines, ops, kernels, "
-                "plugins, data\n",
+                "plugins, data, profilers, algorithms, formats, devices\n",
                 words[word_count - 1]);
         return EXIT_USAGE;
     }
@@ -328,15 +469,21 @@ static int list_main(int word_count, char **words, const void *values)
 
 REGISTER(command, list) = {
     .name = "list",
-    .summary = "list workloads, suites, stored runs, baselines, operators, kernels, plug-ins or "
-               "formats of data",
-    .usage = "[workloads|suites|runs|baselines|ops|kernels|plugins|data] [--json]",
+    .summary =
+        "list workloads, suites, stored runs, operators, kernels, profilers and whatever else "
+        "there are several of",
+    .usage = "[workloads|suites|runs|baselines|ops|kernels|plugins|data|profilers|algorithms|"
+             "formats|devices] [--json]",
     .help =
         "A workload runs as NAME or with other parameters as NAME:param=value,param=value.\n"
         "\"Table I\" is the batch of that table in the AI Matrix paper, - where it has no row.\n"
         "JSON: precision lists what some device computes in, precision_cpu what CPUs compute in.\n"
         "Runs are those of the database, the latest first; the points of runs are listed by\n"
-        "`ridge history`. Data are what `ridge train --data` reads.\n",
+        "`ridge history`. Data are what `ridge train --data` reads, algorithms those of "
+        "operations\n"
+        "between ranks (`ridge bench collectives`), formats what `ridge export` writes. Of "
+        "profilers\n"
+        "and devices it says which can be used here, and why others cannot.\n",
     .options = options,
     .values_size = sizeof(struct list_options),
     .main = list_main,

@@ -39,7 +39,27 @@ holds 'all(.[:-1][]; .ops | length > 0)'
 runs ridge list plugins --json
 holds 'all(.[]; .name and ((.state == "loaded" and .version) or .reason))'
 
-for what in workloads suites ops kernels plugins; do
+# So are profilers, algorithms between ranks and formats of results.
+while read -r what folder; do
+    runs ridge list "$what" --json
+    holds 'all(.[]; .name and (.summary | length > 10))'
+    jq -r '.[].name + ".c"' "$output" | LC_ALL=C sort >"$tap_dir/listed"
+    find "$folder" -maxdepth 1 -name '*.c' -exec basename {} \; | LC_ALL=C sort >"$tap_dir/files"
+    check "$what are the files of $folder" cmp "$tap_dir/listed" "$tap_dir/files"
+done <<'END'
+profilers profilers
+algorithms collective/algorithms
+formats results/formats
+END
+runs ridge list profilers --json
+holds 'all(.[]; .available or (.reason | length > 20))'
+runs ridge list algorithms --json
+holds '.[] | select(.name == "ring") | .operations | index("all_reduce") != null'
+runs ridge list devices --json
+holds '.[0] == {"name": "cpu", "count": 1, "reason": null}'
+holds 'all(.[]; .count > 0 or (.reason | length > 10))'
+
+for what in workloads suites ops kernels plugins data profilers algorithms formats devices; do
     runs ridge list "$what"
 done
 
