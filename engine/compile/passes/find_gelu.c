@@ -8,9 +8,20 @@
 #include "engine/compile/passes/rewrite.h"
 #include "engine/graph/op_list.h"
 
-/* To the six digits that some exporters write: what is further off is another function. */
-static bool near(double a, double b)
+static double rounded(enum dtype type, double x)
 {
+    return (double)(type == DTYPE_F16 ? half_to_float(half_from_float((float)x))
+                                      : bfloat_to_float(bfloat_from_float((float)x)));
+}
+
+/* To the six digits that some exporters write: what is further off is another function. In 16 bits
+ * a is b as the type of `value` holds it, or, where it is divided by, 1 / b. */
+static bool near(const struct graph *g, int value, double a, double b)
+{
+    enum dtype type = g->values[value].dtype;
+    if (type == DTYPE_F16 || type == DTYPE_BF16)
+        return !(a < rounded(type, b) || a > rounded(type, b)) ||
+               !(a < 1 / rounded(type, 1 / b) || a > 1 / rounded(type, 1 / b));
     return fabs(a - b) <= 3e-6 * fabs(b);
 }
 
@@ -34,7 +45,8 @@ static bool is_cube(const struct graph *g, int value, int x)
     double power;
     const struct node *pow = rewrite_producer(g, value, &op_pow);
     if (pow)
-        return pow->inputs[0] == x && rewrite_scalar(g, pow->inputs[1], &power) && near(power, 3);
+        return pow->inputs[0] == x && rewrite_scalar(g, pow->inputs[1], &power) &&
+               near(g, value, power, 3);
     const struct node *outer = rewrite_producer(g, value, &op_mul);
     if (outer)
         for (int k = 0; k < 2; k++) {
@@ -50,13 +62,13 @@ static bool is_tanh_argument(const struct graph *g, int value, int x)
 {
     double scale, cubic;
     int sum, cube;
-    if (!scaled(g, value, &scale, &sum) || !near(scale, 0.7978845608))
+    if (!scaled(g, value, &scale, &sum) || !near(g, value, scale, 0.7978845608))
         return false;
     const struct node *add = rewrite_producer(g, sum, &op_add);
     if (add)
         for (int k = 0; k < 2; k++)
             if (add->inputs[k] == x && scaled(g, add->inputs[1 - k], &cubic, &cube) &&
-                near(cubic, 0.044715) && is_cube(g, cube, x))
+                near(g, value, cubic, 0.044715) && is_cube(g, cube, x))
                 return true;
     return false;
 }
@@ -67,7 +79,7 @@ static bool is_bell(const struct graph *g, int value, int x, bool *tanh_form)
     double one, factor;
     int s, argument;
     const struct node *add = rewrite_producer(g, value, &op_add);
-    if (!add || !rewrite_with_scalar(g, add, &one, &s) || !near(one, 1))
+    if (!add || !rewrite_with_scalar(g, add, &one, &s) || !near(g, value, one, 1))
         return false;
     const struct node *erf = rewrite_producer(g, s, &op_erf);
     const struct node *tanh = rewrite_producer(g, s, &op_tanh);
@@ -75,7 +87,7 @@ static bool is_bell(const struct graph *g, int value, int x, bool *tanh_form)
     if (tanh)
         return is_tanh_argument(g, tanh->inputs[0], x);
     return erf && scaled(g, erf->inputs[0], &factor, &argument) && argument == x &&
-           near(factor, 0.70710678);
+           near(g, value, factor, 0.70710678);
 }
 
 /* value = a * b * 1/2 in any bracketing; gives the two factors. */
@@ -86,14 +98,14 @@ static bool halved_product(const struct graph *g, const struct node *mul, int *a
     const struct node *inner;
     if (rewrite_with_scalar(g, mul, &half, &rest)) {
         inner = rewrite_producer(g, rest, &op_mul);
-        if (!inner || !near(half, 0.5))
+        if (!inner || !near(g, mul->outputs[0], half, 0.5))
             return false;
         *a = inner->inputs[0];
         *b = inner->inputs[1];
         return true;
     }
     for (int k = 0; k < 2; k++) {
-        if (scaled(g, mul->inputs[k], &half, &rest) && near(half, 0.5)) {
+        if (scaled(g, mul->inputs[k], &half, &rest) && near(g, mul->outputs[0], half, 0.5)) {
             *a = rest;
             *b = mul->inputs[1 - k];
             return true;

@@ -49,6 +49,12 @@ bool rewrite_scalar(const struct graph *g, int value, double *number)
         value_materialise(v, number);
         return true;
     }
+    if (v->dtype == DTYPE_F16 || v->dtype == DTYPE_BF16) {
+        uint16_t bits;
+        value_materialise(v, &bits);
+        *number = (double)(v->dtype == DTYPE_F16 ? half_to_float(bits) : bfloat_to_float(bits));
+        return true;
+    }
     return false;
 }
 
