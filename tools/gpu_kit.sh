@@ -31,7 +31,7 @@ fi
 # What the last stages found stays: results, the tuner's cache and their archive.
 mkdir -p "$kit"
 (cd "$kit" && rm -rf build lib bin tools tests)
-mkdir -p "$kit/build/plugins/profilers" "$kit/build/plugins/collective" "$kit/build/tests/ops" "$kit/build/tests/unit" "$kit/lib" "$kit/bin" \
+mkdir -p "$kit/build/plugins/profilers" "$kit/build/plugins/collective" "$kit/build/tests/ops" "$kit/build/tests/device" "$kit/build/tests/unit" "$kit/lib" "$kit/bin" \
     "$kit/tools" "$kit/tests/gpu" "$kit/tests/oracle"
 
 bare() { # FILE COPY
@@ -39,6 +39,7 @@ bare() { # FILE COPY
 }
 bare "$build/ridge" "$kit/build/ridge"
 bare "$build/tests/ops/run" "$kit/build/tests/ops/run"
+bare "$build/tests/device/run" "$kit/build/tests/device/run"
 for name in test_device test_device_branches; do
     bare "$build/tests/unit/$name" "$kit/build/tests/unit/$name"
 done

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A stage of Ridge's tests on a machine with a GPU and nothing else; lies in the kit as "run".
 #
-#     run alive       doctor, ceilings, executables, ridge's own kernels in f32 and bf16, NCCL on one GPU
+#     run alive       doctor, ceilings, the rules of a device, executables, ridge's own kernels in f32 and bf16, NCCL on one GPU
 #     run libraries   every kernel of cuBLASLt and cuDNN, counts of known work, what replays cost
 #     run networks    every workload against its reference in f32, tf32 and bf16
 #     run results     the suite gpu by each precision, with all that can be counted: out/ridge.db
@@ -211,6 +211,7 @@ operators() { # NAME OPTION...
 
 stage_alive() {
     step peaks $ridge peaks --device "$device"
+    step table build/tests/device/run --device "$device"
     step device env RIDGE_TEST_GPU="$device" build/tests/unit/test_device
     step branches env RIDGE_TEST_GPU="$device" build/tests/unit/test_device_branches
     operators own_f32 --providers cuda

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# All that wants a real GPU: executables on it, every kernel of the device on every case of its
+# All that wants a real GPU: the rules of a device, executables on it, every kernel of the device on every case of its
 # operator, every workload against its reference, counts of known work, what replays cost; own
 # kernels again under compute-sanitizer, if it is there. Exit code 5 with the cause when there is no GPU.
 # Usage: test_gpu.sh BUILD_FOLDER [DEVICE]
@@ -40,6 +40,7 @@ step() {
     tail -1 "$log"
 }
 
+step table "$build/tests/device/run" --device "$device"
 step unit env RIDGE_TEST_GPU="$device" "$build/tests/unit/test_device"
 step branches env RIDGE_TEST_GPU="$device" "$build/tests/unit/test_device_branches"
 step ops "$build/tests/ops/run" --device "$device" --no-fork --verbose

@@ -62,6 +62,9 @@ stage alive --only 'device'
 exits 0
 prints '^ok   device +[0-9]+ s'
 prints '^alive +1 +0 +0$'
+stage alive --only '^table$'
+exits 0
+prints '^ok   table +[0-9]+ s +[0-9]+ passed, 0 failed$'
 check "libraries that this root lacks" test -h "$kit/out/lib/libprotobuf-c.so.1"
 check "and none that it has" test ! -e "$kit/out/lib/libc.so.6"
 stage alive --only 'device'
