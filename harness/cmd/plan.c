@@ -10,14 +10,17 @@
 #include "base/text/table.h"
 #include "harness/campaign/plan_time.h"
 #include "harness/cli/command.h"
+#include "harness/model/model_options.h"
 
 struct values {
+    struct model_options model; /* of which code choices are part of a point's id */
     struct plan_overrides plan;
     bool json;
 };
 
 static const struct option options[] = {
     PLAN_OPTIONS(struct values, plan),
+    COMPILE_OPTIONS(struct values),
     {"json", 0, OPTION_FLAG, offsetof(struct values, json), NULL, "machine-readable"},
     {.name = NULL},
 };
@@ -248,9 +251,12 @@ static void print_sum(const struct plan *plan)
 static int plan_main(int word_count, char **words, const void *values)
 {
     const struct values *v = values;
+    struct plan_overrides overrides = v->plan;
     struct plan plan;
     struct error err = {0};
-    if (plan_from_words(words, word_count, &v->plan, &plan, &err) != STATUS_OK)
+    overrides.tuning = v->model.quick_tune ? "quick" : NULL;
+    if (model_code_choice(&v->model, &overrides.code, &err) != STATUS_OK ||
+        plan_from_words(words, word_count, &overrides, &plan, &err) != STATUS_OK)
         return command_fail(&err);
     plan_estimate_from(&plan, plan.db);
     plan_admit(&plan);

@@ -16,6 +16,16 @@ measured --tag none --no-tune --no-fuse
 measured --tag again
 is "other code is another point" "2 1" "$(sql "SELECT count(DISTINCT point) || ' ' ||
     (SELECT count(*) FROM point WHERE canonical LIKE '% providers= tuning=none fusing=none') FROM result")"
+# `ridge plan` takes the same options, and shows the ids that these runs have.
+planned() { # TAG OPTIONS
+    tag=$1
+    shift
+    runs ridge plan gemm:m=64,n=64,k=64 -b 1 -t 1 "$@" --json
+    is "the id of the run" "$(sql "SELECT DISTINCT p.key FROM result AS r JOIN point AS p ON p.id = r.point
+        JOIN run AS u ON u.id = r.run WHERE u.tag = '$tag'")" "$(jq -r '.points[0].id' "$output")"
+}
+planned usual
+planned none --no-tune --no-fuse
 run ridge compare usual none --db "$db"
 prints '^points differ in +the usual +tuning=none fusing=none'
 prints '^missing +gemm:.* threads=1$|^missing +gemm:.* threads=1 '
