@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers/series.h"
 #include "base/registry.h"
 #include "plots/page.h"
 #include "plots/palette.h"
@@ -98,8 +99,6 @@ static void put_facts(struct page *page, int64_t row)
 }
 
 /* ---- the sentence ---- */
-
-enum { RUNS_TO_JUDGE = 6 }; /* as in `ridge history` */
 
 struct summary {
     double known_s, low_s, recoverable_s, all_s;
@@ -290,12 +289,12 @@ static enum status put_history(struct page *page, int64_t result, struct error *
         return STATUS_OK;
     page_raw(page, "<h4>History</h4>\n");
     TRY(page_figure(page, "history", result, err));
-    if (good < RUNS_TO_JUDGE)
+    if (good < SERIES_TO_JUDGE)
         page_raw(
             page,
             "<p class=\"note\">%lld valid run%s: under %d no change of level can be distinguished "
             "from noise.</p>\n",
-            (long long)good, good == 1 ? "" : "s", RUNS_TO_JUDGE);
+            (long long)good, good == 1 ? "" : "s", SERIES_TO_JUDGE);
     return shares > 1 ? page_figure(page, "history_roof", result, err) : STATUS_OK;
 }
 

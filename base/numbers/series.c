@@ -8,6 +8,7 @@
 #include "base/numbers/stats.h"
 
 enum { PERMUTATIONS = 199, SIDE_MIN = 3, SPLITS_MAX = 64 };
+#define ROUNDING 1e-9 /* the same sums in another order differ by less */
 
 /* ---- independence ---- */
 
@@ -92,10 +93,20 @@ static void shuffle(double *x, int count, uint64_t seed, uint64_t *draw)
     }
 }
 
+/* How likely chance alone keeps both sides of a split apart: no permutation test may say less,
+ * whatever it draws. */
+static double split_by_chance(int count, int split)
+{
+    double ways = 1;
+    for (int k = 1; k <= split; k++)
+        ways *= (double)(count - split + k) / k;
+    return fmin(1, 2 / ways);
+}
+
 static double split_p(const double *x, int count, const struct change_rules *rules, double *scratch,
                       int *split)
 {
-    double found = best_split(x, count, rules->side_min, split);
+    double found = best_split(x, count, rules->side_min, split) * (1 - ROUNDING);
     uint64_t draw = 0;
     int at_least = 0, unused;
     memcpy(scratch, x, (size_t)count * sizeof(*x));
@@ -103,7 +114,7 @@ static double split_p(const double *x, int count, const struct change_rules *rul
         shuffle(scratch, count, rules->seed, &draw);
         at_least += best_split(scratch, count, rules->side_min, &unused) >= found;
     }
-    return (1.0 + at_least) / (1 + PERMUTATIONS);
+    return fmax((1.0 + at_least) / (1 + PERMUTATIONS), split_by_chance(count, *split));
 }
 
 static double level(const double *values, int from, int to, double *scratch)

@@ -25,6 +25,11 @@ struct change_rules {
     uint64_t seed; /* of the permutations; the same seed gives the same answer */
 };
 
+/* From so many values on a change far above the noise is found, if four or more stand on each side.
+ * Of fewer it may not be: chance alone keeps four of nine apart from the others in 1 of 63 orders,
+ * whatever their distance. */
+enum { SERIES_TO_JUDGE = 12 };
+
 /* E-divisive means (Matteson and James, JASA 109, 2014): the split with the largest energy
  * distance, tested with 199 permutations, then both parts again. Changes come in order of index.
  * scratch: count. Time is O(permutations count^2): meant for histories, not for raw samples. */

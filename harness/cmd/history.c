@@ -12,14 +12,7 @@
 #include "harness/cli/command.h"
 #include "harness/suite/point_label.h"
 
-enum {
-    CHANGES_MAX = 32,
-    RUNS_SHOWN = 40,
-    RUNS_JUDGED = 200,
-    RUNS_TO_JUDGE = 6, /* three on each side of a change */
-    POINTS_DRAWN = 8,
-    CHART = 44
-};
+enum { CHANGES_MAX = 32, RUNS_SHOWN = 40, RUNS_JUDGED = 200, POINTS_DRAWN = 8, CHART = 44 };
 
 struct history_options {
     const char *db, *host;
@@ -224,7 +217,7 @@ static void print_text(const struct history *h, int64_t last)
     scale_of(h, good, &low, &high);
     printf("%s\n%s on %s: %lld run%s, %d good, ", h->label, h->key, h->host,
            (long long)h->runs.row_count, h->runs.row_count == 1 ? "" : "s", h->good);
-    if (h->good < RUNS_TO_JUDGE)
+    if (h->good < SERIES_TO_JUDGE)
         printf("changes of level are not judged\n\n");
     else
         printf("%d change%s of level\n\n", h->change_count, h->change_count == 1 ? "" : "s");
@@ -236,9 +229,9 @@ static void print_text(const struct history *h, int64_t last)
                 print_change(&h->changes[k]);
         print_run(h, row, low, high);
     }
-    if (h->good < RUNS_TO_JUDGE)
+    if (h->good < SERIES_TO_JUDGE)
         printf("\nUnder %d good runs no change of level can be distinguished from noise.\n",
-               RUNS_TO_JUDGE);
+               SERIES_TO_JUDGE);
 }
 
 /* ---- JSON ---- */
@@ -255,7 +248,7 @@ static void print_json(const struct history *h)
     json_text(&json, "label", h->label);
     json_text(&json, "host", h->host);
     json_text(&json, "unit", "s");
-    json_bool(&json, "judged", h->good >= RUNS_TO_JUDGE);
+    json_bool(&json, "judged", h->good >= SERIES_TO_JUDGE);
     json_open(&json, "changes", '[');
     for (int k = 0; k < h->change_count; k++) {
         const struct change_point *change = &h->changes[k];
@@ -414,8 +407,8 @@ REGISTER(command, history) = {
         "that\n"
         "the ceilings of the same run allow over that median. Only runs of one machine are shown\n"
         "together. Runs are ordered by the time at which they started. Changes are found by "
-        "E-divisive means with a permutation test (p < 0.01,\n"
-        "at least 3 runs on each side), among the latest 200 good runs.\n",
+        "E-divisive means with a permutation test (p <= 0.01,\n"
+        "at least 3 runs on each side, 12 in all), among the latest 200 good runs.\n",
     .options = options,
     .values_size = sizeof(struct history_options),
     .main = history_main,

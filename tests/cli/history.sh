@@ -29,7 +29,7 @@ holds '.runs | length == 13 and (.[0].median - 0.010 | fabs) < 0.0002 and .[12].
 run ridge history resnet50 --db "$db" --last 3
 check "only the last runs are drawn" test "$(grep -c '^2026' "$output")" = 3
 
-# Under six runs what is there is drawn; only changes of level are not judged. A word for several
+# Under twelve runs what is there is drawn; only changes of level are not judged. A word for several
 # points draws each of them.
 runs ridge history ncf --db "$db"
 prints '^ncf batch=8 threads=2$'
@@ -40,7 +40,7 @@ complains 'name one by its id'
 runs ridge history ncf-1 --db "$db"
 prints ': 1 run, 1 good, changes of level are not judged'
 prints '^2026-01-12 .* ms .*\|.*o'
-prints 'Under 6 good runs'
+prints 'Under 12 good runs'
 run ridge history ncf-1 --db "$db" --json
 holds '.judged == false and (.changes | length == 0) and (.runs | length == 1)'
 run ridge history resnet50 --db "$db" --json
@@ -58,6 +58,19 @@ done
 runs ridge history gemm --db "$few"
 prints '5 runs, 5 good, changes of level are not judged'
 check "five runs are five lines of the chart" test "$(grep -c '^2026-01-0[1-5] .*|.*o' "$output")" = 5
+# Three runs and three that take twice the time are so by chance in 1 of 10 orders, and "0 changes of
+# level" was said of them. Six and six are judged.
+twice=$tap_dir/twice.db
+made_db "$twice"
+for run in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    made_run "$twice" $run "twice-$run"
+    made_point "$twice" $run gemm "$(awk -v k=$run 'BEGIN { print (k > 6 ? 20 : 10) + k * 7 % 5 * 0.02 }')"
+done
+runs ridge history gemm --db "$twice"
+prints '12 runs, 12 good, 1 change of level'
+sqlite3 "$twice" "DELETE FROM run WHERE id < 4 OR id > 9"
+runs ridge history gemm --db "$twice"
+prints '6 runs, 6 good, changes of level are not judged'
 runs ridge history --db "$db"
 prints '^resnet50-2 +13 runs +resnet50 batch=8 threads=2'
 run ridge history --db "$db" --json

@@ -77,7 +77,7 @@ has "recoverable seconds" 'Top offenders by recoverable seconds'
 has "counters that are missing, with reasons" 'no uncore counters in a virtual machine'
 has "provenance" '3274a4953ee1'
 has "environment" 'Xeon'
-has "few runs are drawn, not judged" '<p class="note">3 valid runs: under 6 no change of level'
+has "few runs are drawn, not judged" '<p class="note">3 valid runs: under 12 no change of level'
 has "a cell without a number sorts last" 'data-label="Throughput" data-sort="">–<'
 has "interval" '± 0.4 %, n = 60'
 # resnet50 takes 103.6 ms in its latest run: the page, to three digits.
