@@ -16,6 +16,8 @@ static bool is(const struct grid *grid, int64_t row, const char *column, const c
 
 /* ---- the table ---- */
 
+#define REMOVED_SHOWN 0.02 /* share of the FLOPs: less does not show in a share of the roof */
+
 static void put_bound(struct page *page, int64_t result)
 {
     int64_t row = page_find(&page->bounds, result);
@@ -34,6 +36,10 @@ static void put_bound(struct page *page, int64_t result)
         page_raw(page, "<small>%s of its roof; %s FLOP/B, ridge %s</small>", text_percent(share).s,
                  text_number(grid_number(b, row, "intensity")).s,
                  text_number(grid_number(b, row, "ridge")).s);
+    double removed = grid_number(b, row, "flops_removed") / grid_number(b, row, "flops");
+    if (removed >= REMOVED_SHOWN)
+        page_raw(page, "<small>the roof is without the %s of the FLOPs that passes removed</small>",
+                 text_percent(removed).s);
     page_raw(page, "</td>");
 }
 

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What limits each row of `item`, a table that the view makes: run, result, idx (NULL: the whole
--- result), device, precision, threads, cache, time_s, flops, bytes, working_bytes, winograd,
--- input_wait_share (of a training; NULL: nothing was read).
+-- result), device, precision, threads, cache, time_s, flops, removed, bytes, working_bytes,
+-- winograd, input_wait_share (of a training; NULL: nothing was read). `removed` is how many of the
+-- flops passes took away: nothing computes them, and no peak has to.
 --
 -- roof_s is the least time in which the arithmetic and the memory traffic can be had: the larger
--- of flops / peak and bytes / bandwidth, with what this run measured on the same device with the
+-- of arithmetic / peak and bytes / bandwidth, with what this run measured on the same device with the
 -- same precision and number of threads (best pattern each); the threads of the host say nothing
 -- of another device, whose ceilings have threads 0. The traffic goes to DRAM, or, when
 -- the working set fits the largest cache and was left in it, to that cache. Classes:
@@ -42,7 +43,7 @@ roof AS NOT MATERIALIZED (
     LEFT JOIN (WITH size AS MATERIALIZED (SELECT * FROM {lib/cache_size})
                SELECT * FROM size) AS z ON z.run = i.run AND z.device = i.device),
 least AS NOT MATERIALIZED (
-    SELECT *, flops / peak AS compute_s,
+    SELECT *, (flops - ifnull(removed, 0)) / peak AS compute_s,
            iif(fits, ifnull(bytes / fast, 0.0), bytes / dram) AS memory_s
     FROM roof),
 bounded AS MATERIALIZED (
@@ -58,7 +59,7 @@ SELECT bounded.*, max(time_s - roof_s, 0.0) AS recoverable_s,
            WHEN roof_s > 1.02 * time_s THEN 'counting error'
            WHEN roof_s >= 0.8 * time_s AND compute_s >= memory_s THEN 'compute'
            WHEN roof_s >= 0.8 * time_s THEN iif(fits, 'cache', 'DRAM')
-           WHEN fits AND flops * dram < bytes * peak THEN 'cache'
+           WHEN fits AND compute_s * dram < bytes THEN 'cache'
            WHEN time_s < 50e-6 THEN 'overhead'
            ELSE 'latency'
        END AS bound,
