@@ -4,7 +4,8 @@
  * results. Each raw sample is one repetition of one iteration; mean, median, stddev and cv are the
  * aggregates. That format has no place for an unknown CPU time, and its readers divide by it: it
  * holds the wall time, and the context says so. A result that failed has no time, and a 0 would go
- * into compare.py's mean: such results are listed in the context. */
+ * into compare.py's mean: such results are listed in the context. An invalid result has its times
+ * and, as Google Benchmark's label, why they count for nothing. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +16,14 @@
 
 struct series {
     struct arena arena;
-    char *name;
+    char *name, *label; /* label: NULL unless invalid */
+    bool of_several_runs;
     int family, repetitions, threads;
     double *times_ns;
 };
 
 /* compare.py takes equal names for repetitions of one benchmark: all that makes a point another
- * one is in its name, " bound=0.1" as "/bound:0.1". */
+ * one is in its name, " bound=0.1" as "/bound:0.1", and of several runs which it was. */
 static enum status name_series(const struct grid *grid, int64_t row, struct series *series,
                                struct error *err)
 {
@@ -39,7 +41,20 @@ static enum status name_series(const struct grid *grid, int64_t row, struct seri
         return FAIL_NO_MEMORY(err);
     for (char *at = series->name + strlen(series->name) - strlen(rare); *at; at++)
         *at = *at == ' ' ? '/' : *at == '=' ? ':' : *at;
-    return STATUS_OK;
+    if (series->of_several_runs)
+        series->name =
+            arena_printf(&series->arena, "%s/run:%.8s", series->name, grid_text(grid, row, "run"));
+    return series->name ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+static enum status label_series(const struct grid *grid, int64_t row, struct series *series,
+                                struct error *err)
+{
+    series->label = NULL;
+    if (strcmp(grid_text(grid, row, "verdict"), "valid") == 0)
+        return STATUS_OK;
+    series->label = arena_printf(&series->arena, "invalid: %s", grid_text(grid, row, "reason"));
+    return series->label ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
 static enum status write_failures(struct json *json, const struct grid *grid, struct series *series,
@@ -90,6 +105,8 @@ static void write_head(struct json *json, const struct series *series, const cha
     json_text(json, "run_name", series->name);
     json_text(json, "run_type", type);
     json_int(json, "repetitions", series->repetitions);
+    if (series->label)
+        json_text(json, "label", series->label);
 }
 
 static void write_times(struct json *json, double real_time)
@@ -177,6 +194,7 @@ static enum status write_result(struct json *json, const struct grid *grid, int6
     if (!ok || !is_time)
         return STATUS_OK;
     TRY(name_series(grid, row, series, err));
+    TRY(label_series(grid, row, series, err));
     enum status status = read_series(grid, row, series, err);
     if (status == STATUS_OK) {
         write_repetitions(json, series);
@@ -205,6 +223,9 @@ static enum status write_google(const struct grid *grid, FILE *stream, struct er
 {
     struct json json;
     struct series series = {.family = -1};
+    for (int64_t row = 1; row < grid->row_count && !series.of_several_runs; row++)
+        series.of_several_runs =
+            strcmp(grid_text(grid, row, "run"), grid_text(grid, 0, "run")) != 0;
     json_begin(&json, stream);
     enum status status = write_document(&json, grid, &series, err);
     arena_release(&series.arena);

@@ -248,6 +248,46 @@ TEST(points_that_differ_in_a_rare_word_have_different_names)
     jq(place, ".[0][2].canonical == \"workload=made providers= bound=0.1 quantile=0.99\"");
 }
 
+static void set_text(struct place *place, int64_t row, const char *column, char *text)
+{
+    int64_t at = row * place->grid.column_count + grid_column_find(&place->grid, column);
+    place->grid.cells[at].text = text;
+}
+
+/* An invalid result was there like any other, for compare.py to rank. */
+TEST(google_benchmark_says_what_is_invalid)
+{
+    static char verdict[] = "invalid", reason[] = "disturbed: 41 % of the CPU time";
+    struct place *place = *state;
+    written(place, "google_benchmark");
+    jq(place, "[.[0].benchmarks[] | select(has(\"label\"))] == []");
+    int64_t rows = 1;
+    while (!format_starts_result(&place->grid, rows))
+        rows++;
+    for (int64_t row = 0; row < rows; row++) {
+        set_text(place, row, "verdict", verdict);
+        set_text(place, row, "reason", reason);
+    }
+    written(place, "google_benchmark");
+    jq(place, "all(.[0].benchmarks[]; .label == (if .family_index == 0 then "
+              "\"invalid: disturbed: 41 % of the CPU time\" else null end))");
+}
+
+/* Results of one point in several runs were repetitions of one benchmark: 11 and 11 of 11. */
+TEST(google_benchmark_tells_runs_apart)
+{
+    static char other[] = "bbbbbbbb-0000-4000-8000-000000000002";
+    struct place *place = *state;
+    int64_t first = place->grid.row_count - 1;
+    while (!format_starts_result(&place->grid, first))
+        first--;
+    for (int64_t row = first; row < place->grid.row_count; row++)
+        set_text(place, row, "run", other);
+    written(place, "google_benchmark");
+    jq(place, "[.[0].benchmarks[].run_name | .[-13:]] | unique == [\"/run:aaaaaaaa\", "
+              "\"/run:bbbbbbbb\"]");
+}
+
 /* compare.py shows names whole, and two that were cut alike would be one. */
 TEST(a_long_name_is_whole)
 {
