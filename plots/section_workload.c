@@ -69,15 +69,36 @@ static void put_counted(struct page *page, int64_t result)
         put_traffic(page, g, row);
 }
 
+/* A server's quantiles are of queries, which wait; an execution does not. */
+static void put_times(struct page *page, int64_t row)
+{
+    const struct grid *g = &page->results;
+    struct short_text fastest = text_time(grid_number(g, row, "min"));
+    struct short_text median = text_time(grid_number(g, row, "median"));
+    struct short_text p50 = text_time(grid_number(g, row, "p50"));
+    struct short_text p90 = text_time(grid_number(g, row, "p90"));
+    struct short_text p99 = text_time(grid_number(g, row, "p99"));
+    if (strcmp(grid_text(g, row, "scenario"), "server") != 0) {
+        page_raw(page,
+                 "<div><dt>Time: fastest / median / p90 / p99</dt><dd>%s / %s / %s / %s"
+                 "</dd></div>\n",
+                 fastest.s, median.s, p90.s, p99.s);
+        return;
+    }
+    page_raw(page, "<div><dt>Time of an execution: fastest / median</dt><dd>%s / %s</dd></div>\n",
+             fastest.s, median.s);
+    page_raw(page,
+             "<div><dt>Time of a query, with that in the queue: median / p90 / p99</dt>"
+             "<dd>%s / %s / %s</dd></div>\n",
+             p50.s, p90.s, p99.s);
+}
+
 static void put_facts(struct page *page, int64_t row)
 {
     const struct grid *g = &page->results;
     page_raw(page, "<dl class=\"facts\">\n");
     put_scenario(page, row);
-    page_raw(page,
-             "<div><dt>Time: fastest / median / p90 / p99</dt><dd>%s / %s / %s / %s</dd></div>\n",
-             text_time(grid_number(g, row, "min")).s, text_time(grid_number(g, row, "median")).s,
-             text_time(grid_number(g, row, "p90")).s, text_time(grid_number(g, row, "p99")).s);
+    put_times(page, row);
     page_raw(
         page, "<div><dt>Memory: weights / planned / resident</dt><dd>%s / %s / %s</dd></div>\n",
         text_bytes(grid_number(g, row, "weights")).s, text_bytes(grid_number(g, row, "arena")).s,

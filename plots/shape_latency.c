@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The distribution of the times of one workload as the share of executions that took at most so
- * long, with its percentiles. The curve has at most CURVE_POINTS points, closer together in the
- * tail, whatever the number of samples. Block results: result, label; the first row is drawn. */
+ * The distribution of the times of one workload as the share of executions, or of a server's
+ * queries with their time in the queue, that took at most so long, with its percentiles. The curve
+ * has at most CURVE_POINTS points, closer together in the tail, whatever the number of samples.
+ * Block results: result, label, scenario; the first row is drawn. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,7 @@ static void put_beyond(struct figure *f, double slowest, double scale)
     figure_label(f, f->width - f->right - 4, f->top + 40, 1, text);
 }
 
-static void lay_out(struct figure *f, double *times, int64_t count)
+static void lay_out(struct figure *f, double *times, int64_t count, bool server)
 {
     const char *unit;
     char label[64];
@@ -121,9 +122,10 @@ static void lay_out(struct figure *f, double *times, int64_t count)
     set_time_axis(f, times, count);
     f->y = (struct axis){0, 104, false};
     figure_frame(f);
-    snprintf(label, sizeof(label), "time of one execution [%s]", unit);
+    snprintf(label, sizeof(label), "time of one %s [%s]",
+             server ? "query, in the queue and executed" : "execution", unit);
     figure_x_title(f, label);
-    figure_y_title(f, "executions [%]");
+    figure_y_title(f, server ? "queries [%]" : "executions [%]");
     put_beyond(f, times[count - 1], scale);
     put_curve(f, times, count);
     put_marks(f, times, count, scale);
@@ -135,10 +137,10 @@ enum status shape_latency(struct figure *f, struct error *err)
     double *times = NULL;
     int64_t count = 0;
     if (results->row_count)
-        TRY(query_samples(f->store, (int64_t)grid_number(results, 0, "result"), &times, &count,
-                          err));
+        TRY(query_latencies(f->store, (int64_t)grid_number(results, 0, "result"), &times, &count,
+                            err));
     if (count)
-        lay_out(f, times, count);
+        lay_out(f, times, count, strcmp(grid_text(results, 0, "scenario"), "server") == 0);
     else
         snprintf(f->empty, sizeof(f->empty), "no samples were taken");
     free(times);

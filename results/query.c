@@ -278,15 +278,13 @@ static enum status read_samples(struct store *store, sqlite3_stmt *statement, do
     return STATUS_OK;
 }
 
-enum status query_samples(struct store *store, int64_t result, double **times_ns, int64_t *count,
-                          struct error *err)
+static enum status query_times(struct store *store, const char *sql, int64_t result,
+                               double **times_ns, int64_t *count, struct error *err)
 {
     sqlite3_stmt *statement;
     *times_ns = NULL;
     *count = 0;
-    TRY(sql_prepare(store,
-                    "SELECT time_ns FROM sample WHERE result = ? AND phase = 'time' ORDER BY idx",
-                    &statement, err));
+    TRY(sql_prepare(store, sql, &statement, err));
     sqlite3_bind_int64(statement, 1, result);
     enum status status = read_samples(store, statement, times_ns, count, err);
     sqlite3_finalize(statement);
@@ -296,4 +294,21 @@ enum status query_samples(struct store *store, int64_t result, double **times_ns
         *count = 0;
     }
     return status;
+}
+
+enum status query_samples(struct store *store, int64_t result, double **times_ns, int64_t *count,
+                          struct error *err)
+{
+    return query_times(
+        store, "SELECT time_ns FROM sample WHERE result = ? AND phase = 'time' ORDER BY idx",
+        result, times_ns, count, err);
+}
+
+enum status query_latencies(struct store *store, int64_t result, double **times_ns, int64_t *count,
+                            struct error *err)
+{
+    return query_times(store,
+                       "SELECT time_ns + ifnull(queue_ns, 0) FROM sample "
+                       "WHERE result = ? AND phase = 'time' ORDER BY idx",
+                       result, times_ns, count, err);
 }

@@ -58,6 +58,9 @@ const char *grid_text(const struct grid *grid, int64_t row, const char *column);
 /* Raw times of the time phase of a result in ns, in order; free() when done. */
 enum status query_samples(struct store *store, int64_t result, double **times_ns, int64_t *count,
                           struct error *err);
+/* The same; of scenario server with the time that each query was in the queue. */
+enum status query_latencies(struct store *store, int64_t result, double **times_ns, int64_t *count,
+                            struct error *err);
 
 /* Resolves what a person types for a run: "latest", "latest~2", a uuid or its beginning, a tag, a
  * baseline's name, a git commit or its beginning. The message lists what there is. */

@@ -3,7 +3,7 @@
 -- :run: only this run; NULL: all.
 SELECT result, run, sequence, key, spec, workload, params, domain, mode, device, precision, batch,
        threads, scenario, cache, providers, apart, status, verdict, reason, time_s AS "median [s]",
-       min_s AS "min [s]", p90_s AS "p90 [s]", p99_s AS "p99 [s]", mad_s AS "mad [s]",
+       min_s AS "min [s]", p50_s AS "p50 [s]", p90_s AS "p90 [s]", p99_s AS "p99 [s]", mad_s AS "mad [s]",
        ci_low_s AS "ci_low [s]", ci_high_s AS "ci_high [s]", n,
        throughput AS "throughput [1/s]", server_rate AS "server_rate [1/s]", flops,
        flops_by_passes, coalesce(passes, '') AS passes,

@@ -172,6 +172,25 @@ has "the scenario in the table" '>ncf</a><small>batch 1024 · f32 · 2 threads �
 has "and over the section" '<h3>ncf <small>batch 1024 · server · cold</small>'
 drawn && check "unusual: and in the plot" grep -q 'ncf server cold' "$tap_dir/unusual/plots/roofline.dat"
 
+# A server's percentiles are of queries and stood behind the median of an execution, under one name;
+# the plot below had those of executions.
+queue=$(sqlite3 "$tap_dir/unusual.db" "SELECT r.id FROM result AS r JOIN point AS p ON p.id = r.point
+    WHERE r.run = 3 AND p.workload = 'ncf'")
+sqlite3 "$tap_dir/unusual.db" "UPDATE sample SET queue_ns = 5000000000 WHERE result = $queue;
+    INSERT INTO metric (result, name, unit, source, better, value, reason, formula, n)
+    VALUES ($queue, 'latency_p50_s', 's', 'clock', 'lower', 5.01, '', '', 0);
+    UPDATE metric SET value = 5.02 WHERE result = $queue AND name = 'latency_p90_s' AND op IS NULL"
+run ridge report --db "$tap_dir/unusual.db" --output "$tap_dir/unusual"
+has "a server's queries wait" 'Time of a query, with that in the queue: median / p90 / p99</dt><dd>5.01 s / 5.02 s / '
+check "unusual: its executions have a fastest and a median only" sh -c "
+    grep '<dt>Time of an execution: fastest / median</dt><dd>[^/]* / [^/]*</dd>' '$html' | wc -l | grep -qx 1"
+if drawn; then
+    run ridge plot latency --result "$queue" --db "$tap_dir/unusual.db" --output "$tap_dir/queue"
+    check "the plot is of queries" grep -q 'time of one query.*\[s\]' "$tap_dir/queue/latency.gp"
+    check "and its curve ends where the slowest of them does" \
+        awk -F'\t' '$2 == 100 { slowest = $1 } END { exit !(slowest > 5 && slowest < 5.5) }' "$tap_dir/queue/latency.dat"
+fi
+
 # "gemm" and "rnn" were printed over each other, as "gemmrnn": where points crowd they are numbered.
 if drawn; then
     cp "$tap_dir/usual.db" "$tap_dir/crowd.db"

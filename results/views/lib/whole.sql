@@ -14,6 +14,7 @@ SELECT r.id AS result, r.run, r.sequence, r.status, r.verdict, r.reason, r.verif
        max(iif(m.name = 'time_s', m.ci_low, NULL)) AS ci_low_s,
        max(iif(m.name = 'time_s', m.ci_high, NULL)) AS ci_high_s,
        max(iif(m.name = 'time_s', m.n, NULL)) AS n,
+       max(iif(m.name = 'latency_p50_s', m.value, NULL)) AS p50_s,
        max(iif(m.name = 'latency_p90_s', m.value, NULL)) AS p90_s,
        max(iif(m.name = 'latency_p99_s', m.value, NULL)) AS p99_s,
        max(iif(m.name = 'throughput', m.value, NULL)) AS throughput,
