@@ -18,7 +18,7 @@ static void put_row(struct page *page, const struct grid *g, int64_t row)
     page_cell(page, "Backend", grid_text(g, row, "backend"));
     page_cell(page, "Algorithm", grid_text(g, row, "algorithm"));
     page_cell(page, "Place", grid_text(g, row, "place"));
-    page_number(page, "Ranks", ranks, text_number(ranks).s);
+    page_number(page, "Ranks", ranks, grid_text(g, row, "ranks"));
     page_number(page, "Bytes", bytes, text_bytes(bytes).s);
     page_number(page, "Time", time, text_time(time).s);
     page_number(page, "Bus bandwidth", rate, text_scaled(rate, "B/s").s);

@@ -14,7 +14,7 @@ static void put_point(struct page *page, const struct grid *g, int64_t row)
     double moving = grid_number(g, row, "communication"), ranks = grid_number(g, row, "ranks");
     page_raw(page, "<tr>");
     page_cell(page, "Training", grid_text(g, row, "label"));
-    page_number(page, "Ranks", ranks, text_number(ranks).s);
+    page_number(page, "Ranks", ranks, grid_text(g, row, "ranks"));
     page_number(page, "Step", step, text_time(step).s);
     page_number(page, "Samples/s", grid_number(g, row, "throughput"),
                 text_number(grid_number(g, row, "throughput")).s);

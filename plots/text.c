@@ -58,7 +58,11 @@ struct short_text text_bytes(double bytes)
     int k = 0;
     for (; k < 4 && fabs(bytes) >= 1024; k++)
         bytes /= 1024;
-    return digits(bytes, units[k]);
+    if (k > 0 || bytes != trunc(bytes))
+        return digits(bytes, units[k]);
+    struct short_text whole;
+    snprintf(whole.s, sizeof(whole.s), "%.0f %s", bytes, units[k]);
+    return whole;
 }
 
 struct short_text text_percent(double share)

@@ -77,6 +77,7 @@ prints '(unchanged|inconclusive|machine|improved|regressed|invalid) +all_reduce:
 runs ridge history "$(sqlite3 "$db" "SELECT key FROM point WHERE params LIKE 'bytes=4096,%place=in'")" --db "$db" --json
 runs ridge report --db "$db" -o "$tap_dir/report"
 check "the page shows them" grep -q 'id="collectives"' "$tap_dir/report/index.html"
+check "ranks are whole, not 2.00" grep -qE 'data-label="Ranks"[^>]*>2</td>' "$tap_dir/report/index.html"
 check "with LogGP" grep -q 'LogGP: L ' "$tap_dir/report/index.html"
 for plot in collective_rates collective_times; do
     runs ridge plot $plot --db "$db" -o "$tap_dir/plots"

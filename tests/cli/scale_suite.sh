@@ -43,6 +43,7 @@ measure --report "$tap_dir/report" --rounds 2 --json
 holds 'map(.ranks) == [1, 1, 2, 2, null]'
 holds 'all(.[] | select(.ranks); .status == "ok" and .throughput > 0 and .samples > 2)'
 check "the page shows the curve" grep -q 'id="scaling"' "$tap_dir/report/index.html"
+check "ranks are whole, not 2.00" grep -qE 'data-label="Ranks"[^>]*>2</td>' "$tap_dir/report/index.html"
 
 # What was measured is found again under the same name, and judged with it.
 runs ridge scale ncf:items=30,users=40 --no-tune -t 1 --batch 16 --steps 8 -n 2 --db "$db" --json

@@ -30,6 +30,8 @@ TEST(numbers_have_three_digits_and_a_unit)
     assert_string_equal(text_scaled(999.7e6, "B/s").s, "1.00 GB/s");
     assert_string_equal(text_scaled(2.15, "/s").s, "2.15 /s");
     assert_string_equal(text_bytes(1310720).s, "1.25 MiB");
+    assert_string_equal(text_bytes(8).s, "8 B");
+    assert_string_equal(text_bytes(8.5).s, "8.50 B");
     assert_string_equal(text_percent(0.0041).s, "0.4 %");
     assert_string_equal(text_percent(0.0004).s, "0.04 %");
     assert_string_equal(text_percent(1).s, "100 %");
