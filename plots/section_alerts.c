@@ -201,9 +201,10 @@ void section_alerts(struct page *page)
     alert_run(page);
     alert_points(page);
     alert_counting(page);
-    if (!page->roofs.row_count)
+    if (!page->ceilings.row_count)
         page_raw(page,
                  "<details class=\"banner note\"><summary>This run measured no ceilings: no roofs, "
-                 "no bound classes, no recoverable seconds</summary><p><code>ridge peaks</code> or "
-                 "a suite with <code>ceilings = true</code> measures them.</p></details>\n");
+                 "no bound classes, no recoverable seconds</summary><p>A run measures them itself, "
+                 "unless it is told <code>--no-ceilings</code> or its suite says "
+                 "<code>measure = false</code> under <code>[ceilings]</code>.</p></details>\n");
 }

@@ -227,7 +227,16 @@ has "no share without a peak" 'no valid point has both FLOPs and a measured peak
 has "no losses without ceilings" 'no valid point has both a time and the ceilings'
 check "bare: well-formed" strict
 has "says that there are no ceilings" 'measured no ceilings'
+has "and with which words a run leaves them out" '<code>measure = false</code> under <code>\[ceilings\]</code>'
 has "says that there are no steps" 'No steps were timed'
+
+# A run whose points all failed had measured its ceilings, which the page denied.
+cp "$tap_dir/usual.db" "$tap_dir/failed.db"
+sqlite3 "$tap_dir/failed.db" "UPDATE result SET status = 'failed', reason = 'it broke' WHERE run = 3"
+run ridge report --db "$tap_dir/failed.db" --output "$tap_dir/failed"
+which=failed html=$tap_dir/failed/index.html
+has "its ceilings are listed" 'All [0-9]+ ceilings'
+lacks "word that there are none" 'measured no ceilings'
 
 page many WORKLOADS=17 SAMPLES=1
 check "many: well-formed" strict
