@@ -132,7 +132,7 @@ static double visit_estimate(const struct rounds *r, int k)
 {
     const struct point *point = point_of(r, k);
     const struct point_state *state = &r->stops[k].state;
-    double whole = isnan(point->estimate_s) ? plan_time_range(point).shortest_s : point->estimate_s;
+    double whole = plan_takes(point);
     double share = whole / (point->protocol.rounds > 1 ? point->protocol.rounds : 1);
     return state->visit_count > 0 && state->visit_s > 0 ? fmin(share, state->visit_s) : share;
 }
@@ -155,13 +155,17 @@ static enum status leave_out(struct rounds *r, int k, struct error *err)
         return STATUS_OK;
     }
     double takes = visit_estimate(r, k), budget = r->c->plan->budget_s;
+    double whole = plan_takes(point_of(r, k));
     const char *reason =
-        point_of(r, k)->over_budget
-            ? arena_printf(&state->arena, "budget of %g s: the points before it need what is left",
-                           budget)
-            : arena_printf(&state->arena,
+        !point_of(r, k)->over_budget
+            ? arena_printf(&state->arena,
                            "budget of %g s: %.3g s were spent, and a visit takes about %.2g s",
-                           budget, spent, takes);
+                           budget, spent, takes)
+        : whole > budget
+            ? arena_printf(&state->arena, "budget of %g s: this point alone takes about %.2g s",
+                           budget, whole)
+            : arena_printf(&state->arena, "budget of %g s: the points before it need what is left",
+                           budget);
     return reason ? skip(r, k, reason, err) : FAIL_NO_MEMORY(err);
 }
 

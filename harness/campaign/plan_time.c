@@ -60,13 +60,17 @@ void plan_estimate_from(struct plan *plan, const char *db)
 
 /* ---- the budget ---- */
 
+double plan_takes(const struct point *point)
+{
+    return isnan(point->estimate_s) ? plan_time_range(point).shortest_s : point->estimate_s;
+}
+
 void plan_admit(struct plan *plan)
 {
     double spent = 0;
     for (int k = 0; k < plan->count; k++) {
         struct point *point = &plan->points[k];
-        double takes =
-            isnan(point->estimate_s) ? plan_time_range(point).shortest_s : point->estimate_s;
+        double takes = plan_takes(point);
         point->over_budget = plan->budget_s > 0 && !point->skip && spent + takes > plan->budget_s;
         if (!point->skip && !point->over_budget)
             spent += takes;

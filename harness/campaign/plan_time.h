@@ -22,6 +22,9 @@ void plan_estimate(struct plan *plan, plan_history *history, void *context);
  * nothing. */
 void plan_estimate_from(struct plan *plan, const char *db);
 
+/* What a point is thought to take in all: as long as in earlier runs, otherwise the least. */
+double plan_takes(const struct point *point);
+
 /* Marks the points that do not fit into the budget: in the order of the plan, each that is left
  * when those before it took as long as they did in earlier runs, or, where there was none, the
  * least that their stopping rule allows. */

@@ -240,9 +240,10 @@ static void print_sum(const struct plan *plan)
                known == 1 ? "was" : "were", seconds);
     if (plan->rounds > 1)
         printf("Each point is visited in %d rounds, in another order each time.\n", plan->rounds);
-    if (count_over_budget(plan))
-        printf("%d points do not fit into the budget of %g s, by %s.\n", count_over_budget(plan),
-               plan->budget_s,
+    int over = count_over_budget(plan);
+    if (over)
+        printf("%d point%s not fit into the budget of %g s, by %s.\n", over,
+               over == 1 ? " does" : "s do", plan->budget_s,
                known ? "what earlier runs took" : "the least that their stopping rules allow");
     printf("Results go to %s%s%s.\n", *plan->db ? plan->db : "no database: they are printed only",
            *plan->report && *plan->db ? ", the report to " : "", *plan->db ? plan->report : "");

@@ -34,6 +34,11 @@ holds 'all(.[3:][]; .reason | test("^budget"))'
 # Nothing fits: still no failure.
 runs ridge run $words --budget 0.001 --db "$tap_dir/tiny.db"
 is "all are skipped" 5 "$(sql "SELECT count(*) FROM result WHERE status = 'skipped'" "$tap_dir/tiny.db")"
+# Before the first point there are none that "need what is left".
+is "each alone is too long" 5 "$(sql "SELECT count(*) FROM result
+    WHERE reason GLOB 'budget of 0.001 s: this point alone takes about *'" "$tap_dir/tiny.db")"
+runs ridge plan ncf --batch 1 --device null --budget 0.001 --db "$tap_dir/none.db"
+prints '^1 point does not fit into the budget of 0.001 s'
 
 # Real work: three points of half a second each and more, and a second.
 begin=$(date +%s)
