@@ -11,7 +11,7 @@ enum { HUGE_BYTES = 2 << 20, PAGE_BYTES = 4096, LINE_BYTES = 64 };
 void *memory_alloc(size_t bytes)
 {
     void *memory;
-    size_t align = bytes >= HUGE_BYTES ? HUGE_BYTES : LINE_BYTES;
+    size_t align = bytes >= HUGE_BYTES ? HUGE_BYTES : bytes >= PAGE_BYTES ? PAGE_BYTES : LINE_BYTES;
     size_t unit = bytes >= HUGE_BYTES ? PAGE_BYTES : LINE_BYTES;
     size_t size = (bytes + unit) & ~(unit - 1); /* never 0, and slack for whole vectors */
     if (posix_memalign(&memory, align, size) != 0)

@@ -6,7 +6,10 @@
 
 #include <stddef.h>
 
-/* 64-byte aligned, in huge pages when large; free with memory_free. */
+/* 64-byte aligned, at the beginning of a page from 4 KiB on, in huge pages when large; free with
+ * memory_free. A place inside a page would depend on what else is on the heap, such as paths and
+ * the environment, and loads and stores that are equally far into their pages wait for each other:
+ * a network took 8 % longer by the length of a path. */
 void *memory_alloc(size_t bytes);
 void memory_free(void *memory);
 /* Asks for huge pages in memory that nothing has touched yet. */
