@@ -180,7 +180,10 @@ static bool passes_gate(const struct compare_point *p, struct comparison *c)
 {
     const struct compare_side *base = &p->base, *head = &p->head;
     if (head->state == SIDE_ABSENT)
-        return set(c, VERDICT_MISSING, "only in BASE", head->reason);
+        return set(c, VERDICT_MISSING,
+                   base->state == SIDE_FAILED ? "failed in BASE, not measured in HEAD"
+                                              : "only in BASE",
+                   head->reason);
     if (head->state == SIDE_FAILED)
         return base->state == SIDE_FAILED ? set(c, VERDICT_INVALID, "BASE and HEAD", head->reason)
                                           : set(c, VERDICT_FAILED, "HEAD", head->reason);

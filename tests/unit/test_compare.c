@@ -206,6 +206,13 @@ TEST(gates)
         assert_true(isnan(c.ratio) && isnan(c.p) && c.reason[0]);
         assert_int_equal(isnan(c.base_median), cases[k].base != SIDE_USABLE);
     }
+    /* Measured by neither: HEAD is skipped in turns where BASE failed. */
+    struct compare_point neither = d.point;
+    neither.base.state = SIDE_FAILED;
+    neither.head.state = SIDE_ABSENT;
+    neither.base.reason = neither.head.reason = "because";
+    assert_int_equal(judge(&neither).verdict, VERDICT_MISSING);
+    assert_null(strstr(judge(&neither).reason, "only in BASE"));
     d.visits[1][0].count = 3; /* and 2 in the other visit */
     d.visits[1][1].count = 2;
     assert_int_equal(judge(&d.point).verdict, VERDICT_INVALID);
