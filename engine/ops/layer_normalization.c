@@ -127,6 +127,7 @@ static const struct op_case cases[] = {
     {.name = "axis_1", .inputs = "f32[3,4,5,2] f32[4,5,2]! f32[4,5,2]!", .attrs = "axis=1"},
     {.name = "axis_0", .inputs = "f32[6,5] f32[6,5]! f32[6,5]!", .attrs = "axis=0"},
     {.name = "three_outputs", .inputs = "f32[4,3,16] f32[16]! f32[16]!", .outputs = 3},
+    {.name = "rows_of_nothing", .inputs = "f32[2,3,0] f32[0] f32[0]", .outputs = 3},
     {.name = "scale_by_row", .inputs = "f32[6,20] f32[6,1] f32[20]"},
     {.name = "scale_by_row_square", .inputs = "f32[6,6] f32[6,1] f32[1]"},
     {.name = "parameters_at_run_time", .inputs = "f32[4,20] f32[20] f32[20]"},

@@ -40,6 +40,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     }
     s->rows = shape_span(x, 0, axis);
     s->size = shape_span(x, axis, x->rank);
+    if (s->size == 0)
+        return UNSUPPORTED(why, "rows without elements, whose mean is not a number");
     s->rows_per_tile = rows_of_tile(s->rows, s->size, TILE_ELEMENTS, q->threads);
     s->epsilon = (float)node_float(q->node, "epsilon", 1e-5);
     s->centred = strcmp(q->node->op->name, "LayerNormalization") == 0;

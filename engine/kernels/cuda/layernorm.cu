@@ -222,6 +222,8 @@ static int64_t line_size(const struct kernel_query *q)
 static enum status check(const struct kernel_query *q, struct error *why)
 {
     TRY(lines_supported(q, why));
+    if (line_size(q) == 0)
+        return REFUSE(why, "lines without elements, whose mean is not a number");
     for (int k = 1; k < q->in_count; k++)
         if (input_given(q, k) &&
             (shape_count(&q->in[k].shape) != line_size(q) || q->in[k].shape.rank > line_rank(q)))
