@@ -73,6 +73,8 @@ static const struct op_case cases[] = {
     {.name = "first_axis", .inputs = "f32[9,12]", .attrs = "axis=0 p=2"},
     {.name = "p_1", .inputs = "f32[3,17,4]", .attrs = "axis=-2 p=1"},
     {.name = "zeros", .inputs = "f32[3,4]=0"},
+    {.name = "not_a_number", .inputs = "f32[2,4]=nan,1,2,3,1,2,3,4"},
+    {.name = "not_a_number_first_axis", .inputs = "f32[3,2]=0,0,1,nan,2,3", .attrs = "axis=0"},
 };
 
 REGISTER(op, lp_normalization) = {

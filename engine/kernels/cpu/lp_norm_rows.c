@@ -62,7 +62,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     for (int64_t row = first; row < last; row++) {
         const float *x = job->x + row * job->size;
         float *y = job->y + row * job->size, length = length_of(x, job->size, job->squares);
-        vf divisor = vf_set1(length > 0 ? length : 1.0f);
+        vf divisor = vf_set1(length == 0 ? 1.0f : length); /* NaN stays */
         for (int64_t k = 0; k < job->size; k += VL) {
             vm m = vm_first(job->size - k);
             vf_store_m(y + k, m, vf_div(vf_load_m(x + k, m), divisor));

@@ -20,11 +20,11 @@ static __device__ __forceinline__ float term(const struct lp_norm &k, float x)
     return k.squares ? x * x : fabsf(x);
 }
 
-/* What the line is divided by. */
+/* What the line is divided by; NaN stays. */
 static __device__ __forceinline__ float length_of(const struct lp_norm &k, float sum)
 {
     float length = k.squares ? sqrtf(sum) : sum;
-    return length > 0 ? length : 1.0f;
+    return length == 0 ? 1.0f : length;
 }
 
 template <class element>
