@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReduceLogSumExp: log sum exp, with the largest element taken out. */
+ * ReduceLogSumExp: log sum exp, with the largest element taken out; NaN where there is one. */
 #include <math.h>
 
 #include "engine/graph/op_list.h"
@@ -10,7 +10,7 @@ static double fold(const double *x, int64_t n)
 {
     double largest = (double)-INFINITY, sum = 0;
     for (int64_t k = 0; k < n; k++)
-        largest = fmax(largest, x[k]);
+        largest = x[k] > largest || isnan(x[k]) ? x[k] : largest;
     if (isinf(largest))
         return largest;
     for (int64_t k = 0; k < n; k++)

@@ -85,6 +85,9 @@ static const struct op_case reduce_cases[] __attribute__((unused)) = {
     {.name = "nan_in_columns",
      .inputs = "f32[5,3]=1,9,nan,nan,8,2,3,7,5,2,6,4,9,nan,6",
      .attrs = "axes=[0]"},
+    {.name = "nan_beside_infinities",
+     .inputs = "f32[2,3]=inf,nan,1,2,nan,-inf",
+     .attrs = "axes=[1]"},
     {.name = "infinite", .inputs = "f32[2,3]=inf,1,2,3,4,5", .attrs = "axes=[1]"},
     /* Terms that devices split over blocks, or read by groups. */
     {.name = "one_long_row", .inputs = "f32[16416]{0.9:1.1}", .attrs = "keepdims=0"},
