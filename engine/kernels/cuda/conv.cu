@@ -190,7 +190,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     TRY(floats_supported(q, 0, q->node->op_inputs, why));
     if (!q->fixed[1] || !cuda_host->desc_is_plain(&q->in[1]))
         return REFUSE(why, "weights come at run time");
-    if (!fits_index(&q->in[0]) || !fits_index(&q->out[0]))
+    if (!fits_index(&q->in[0]) || !fits_index(&q->in[1]) || !fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
     TRY(window_from_node(q->node, x, w->dim + 2, &window, why));
     fill_window(q, &window, c);

@@ -138,6 +138,8 @@ static enum status check(const struct kernel_query *q, struct error *why)
         return REFUSE(why, "only plain tensors");
     if (!fits_index(&q->in[1]) || !fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
+    if (q->in[0].shape.dim[0] >= INT32_MAX)
+        return REFUSE(why, "more than 2^31 rows");
     return STATUS_OK;
 }
 

@@ -141,6 +141,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     if (!fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
     struct matmul_shape shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    TRY(product_depth_fits(&shape, why));
     if (shape.batch > GRID_YZ || shape.m > (int64_t)GRID_YZ * SIDE)
         return REFUSE(why, "more batches or rows than a grid has");
     product_fill(&shape, &k->p);

@@ -79,6 +79,11 @@ static inline void product_fill(const struct matmul_shape *s, struct product *p)
     }
 }
 
+static inline enum status product_depth_fits(const struct matmul_shape *s, struct error *why)
+{
+    return s->k < INT32_MAX ? STATUS_OK : REFUSE(why, "more than 2^31 terms of a sum");
+}
+
 /* rows: of the smallest tile. Rows that the epilogue counts are those of one batch product: with a
  * folded batch the operand of a column is still right, for columns are counted by n; a vector
  * result has its rows there. */
@@ -90,6 +95,7 @@ static inline enum status product_plan(const struct kernel_query *q, int64_t row
     if (!fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
     struct matmul_shape shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    TRY(product_depth_fits(&shape, why));
     p->alpha = (float)cuda_host->node_float(q->node, "alpha", 1); /* MatMul has none */
     product_fill(&shape, p);
     if (shape.batch > GRID_YZ || shape.m > (int64_t)GRID_YZ * rows)
