@@ -10,6 +10,7 @@ struct pass_row {
     bool f8;     /* only where that precision was asked for */
     bool early;  /* before gradients are added, too */
     bool host;   /* not for devices, whose kernels cannot do what it leaves */
+    bool device; /* for devices alone */
 };
 
 static const struct pass_row rows[] = {
@@ -32,10 +33,13 @@ static const struct pass_row rows[] = {
     {.name = "join_embeddings", .run = pass_join_embeddings}, /* while sums are Adds */
     {.name = "merge_products", .run = pass_merge_products},
     {.name = "fuse_gate", .run = pass_fuse_gate}, /* while ReLUs are nodes */
-    {.name = "fuse_epilogue", .run = pass_fuse_epilogue},
+    {.name = "fuse_epilogue", .run = pass_fuse_epilogue, .host = true},
+    {.name = "fuse_epilogue", .run = pass_fuse_on_device, .device = true},
     {.name = "merge_qkv", .run = pass_merge_qkv},
     {.name = "absorb_transpose", .run = pass_absorb_transpose}, /* attention's are gone */
-    {.name = "fuse_epilogue again", .run = pass_fuse_epilogue}, /* the merged product's bias */
+    /* The merged product's bias. */
+    {.name = "fuse_epilogue again", .run = pass_fuse_epilogue, .host = true},
+    {.name = "fuse_epilogue again", .run = pass_fuse_on_device, .device = true},
     {.name = "fuse_chain", .run = pass_fuse_chain},
 };
 
@@ -71,7 +75,7 @@ enum status passes_run(struct graph *g, const struct exe_options *options, struc
         log->count = 0;
     for (int k = 0; k < ARRAY_COUNT(rows); k++)
         if ((!options->no_fuse || rows[k].always) &&
-            (!rows[k].host || device_is_host(options->device)) &&
+            !(device_is_host(options->device) ? rows[k].device : rows[k].host) &&
             (!rows[k].f8 || options->precision == PRECISION_F8))
             TRY(run_pass(g, &rows[k], log, err));
     return floats == DTYPE_F32 ? STATUS_OK

@@ -36,6 +36,24 @@ static bool binary_of(const struct graph *g, const struct node *user, int result
     return true;
 }
 
+/* Whether kernels of devices read it beside a result: it is of the same shape, or one number, or
+ * lies along the channels of an image or the columns of a matrix. */
+static bool device_reads(const struct graph *g, const struct node *host, int operand)
+{
+    const struct shape *out = &g->values[host->outputs[0]].shape, *in = &g->values[operand].shape;
+    int channels = host->op->layout == LAYOUT_RULE_CHANNELS_LAST ? 1 : out->rank - 1;
+    int own = channels - (out->rank - in->rank);
+    int64_t count = shape_count(in);
+    return count == 1 || shape_equal(in, out) || (own >= 0 && in->dim[own] == count);
+}
+
+/* Their products have columns: not those by a vector. */
+static bool device_fuses(const struct graph *g, const struct node *host)
+{
+    bool product = host->op == &op_mat_mul || host->op == &op_mat_mul_f8;
+    return !product || g->values[host->inputs[1]].shape.rank > 1;
+}
+
 static enum status add_input(struct graph *g, struct node *host, int operand, struct error *err)
 {
     int *inputs = arena_array(&g->arena, (size_t)host->input_count + 1, sizeof(*inputs));
@@ -56,7 +74,7 @@ static bool takes_act(const struct node *host)
 }
 
 /* Fuses the one reader of the host's result if that can be; *fused says so. */
-static enum status fuse_next(struct graph *g, int n, bool *fused, struct error *err)
+static enum status fuse_next(struct graph *g, int n, bool device, bool *fused, struct error *err)
 {
     struct node *host = &g->nodes[n];
     *fused = false;
@@ -69,7 +87,8 @@ static enum status fuse_next(struct graph *g, int n, bool *fused, struct error *
     struct post post;
     if (user->inputs[0] == result && act_of(g, user, &post)) {
         *fused = true;
-    } else if (host->op->epilogue && binary_of(g, user, result, &operand, &post)) {
+    } else if (host->op->epilogue && binary_of(g, user, result, &operand, &post) &&
+               (!device || device_reads(g, host, operand))) {
         post.input = host->input_count;
         TRY(add_input(g, host, operand, err));
         *fused = true;
@@ -84,16 +103,27 @@ static enum status fuse_next(struct graph *g, int n, bool *fused, struct error *
 }
 
 /* Backwards, so that a residual goes to the branch that is computed last. */
-enum status pass_fuse_epilogue(struct graph *g, struct error *err)
+static enum status fuse_all(struct graph *g, bool device, struct error *err)
 {
     for (int n = g->node_count - 1; n >= 0; n--) {
         const struct node *host = &g->nodes[n];
         bool fused = !host->dead && (host->op->epilogue || takes_act(host)) &&
-                     g->values[g->nodes[n].outputs[0]].dtype == DTYPE_F32;
+                     g->values[g->nodes[n].outputs[0]].dtype == DTYPE_F32 &&
+                     (!device || device_fuses(g, host));
         while (fused) {
-            TRY(fuse_next(g, n, &fused, err));
+            TRY(fuse_next(g, n, device, &fused, err));
             fused = fused && g->nodes[n].op->epilogue;
         }
     }
     return STATUS_OK;
+}
+
+enum status pass_fuse_epilogue(struct graph *g, struct error *err)
+{
+    return fuse_all(g, false, err);
+}
+
+enum status pass_fuse_on_device(struct graph *g, struct error *err)
+{
+    return fuse_all(g, true, err);
 }

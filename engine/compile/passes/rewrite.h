@@ -32,6 +32,7 @@ graph_pass pass_join_embeddings;     /* tables that end in one concatenation or 
 graph_pass pass_merge_products;      /* narrow products of one wide matrix as one */
 graph_pass pass_fuse_gate;           /* ReLU's gradient into that of the norm before it */
 graph_pass pass_fuse_epilogue;       /* activation, bias, residual into the node before */
+graph_pass pass_fuse_on_device;      /* the same, as far as kernels of devices go */
 graph_pass pass_fuse_chain;          /* groups of elementwise nodes -> Chain */
 
 /* Floats of 16 bits wherever an operator bears them. Not of the list, since it takes the type. */
