@@ -295,9 +295,20 @@ static enum status meet_trouble(void *context, struct group *group, int rank, st
     return status;
 }
 
-/* All survivors end in time, each of them names the victim, and nothing is left. */
-static void check_trouble(enum trouble trouble, int ranks, int victim,
-                          const struct algorithm *algorithm)
+/* Whether a survivor said nothing at all: the launcher ends those that are not done by the
+ * deadline, and a busy machine may give a rank no turn for that long. */
+static bool is_silent(const struct troubled *t)
+{
+    for (int rank = 0; rank < t->c.ranks; rank++)
+        if (rank != t->victim && !*t->said[rank].message)
+            return true;
+    return false;
+}
+
+/* All survivors end in time, each of them names the victim, and nothing is left. False: one was
+ * silent, and may be so (`again`). */
+static bool check_trouble_once(enum trouble trouble, int ranks, int victim,
+                               const struct algorithm *algorithm, bool again)
 {
     static const uint64_t deadline_ns = 1000000000, busy_ns = 5000000000;
     struct troubled t = {.trouble = trouble, .victim = victim};
@@ -318,6 +329,8 @@ static void check_trouble(enum trouble trouble, int ranks, int victim,
                               .context = &t};
     int before = shared_mappings();
     assert_int_equal(local_ranks_run(&run, &err), STATUS_FAILED);
+    if (again && is_silent(&t))
+        return false;
     snprintf(named, sizeof(named), "rank %d ", victim);
     for (int rank = 0; rank < ranks; rank++)
         if (rank != victim && !strstr(t.said[rank].message, named))
@@ -330,6 +343,15 @@ static void check_trouble(enum trouble trouble, int ranks, int victim,
         assert_true(t.said[rank].at_ns <= t.said[victim].at_ns + deadline_ns + busy_ns);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
     assert_int_equal(shared_mappings(), before);
+    return true;
+}
+
+static void check_trouble(enum trouble trouble, int ranks, int victim,
+                          const struct algorithm *algorithm)
+{
+    for (int attempt = 1; attempt <= 4; attempt++)
+        if (check_trouble_once(trouble, ranks, victim, algorithm, attempt < 4))
+            return;
 }
 
 /* Of those that a deadline ends, by every second algorithm. */
