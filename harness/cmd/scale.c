@@ -52,7 +52,7 @@ static const struct option options[] = {
      "writes a checkpoint at the end; with one number of ranks"},
     {"resume", 0, OPTION_TEXT, offsetof(struct scale_options_given, resume), "FILE",
      "goes on from a checkpoint whose steps had as many samples, with its seed, and its rate "
-     "unless --rate gives another"},
+     "and steps unless --rate and --steps give others"},
     {"data", 0, OPTION_TEXT, offsetof(struct scale_options_given, data), "PATH",
      "learn from files, of a format that their names tell, or as FORMAT:PATH; each rank reads its "
      "own part of every batch"},
@@ -220,7 +220,8 @@ static enum status read_job(const char *spec, const struct scale_options_given *
 static enum status resume(const struct scale_options_given *o, struct scale_options *s,
                           struct error *err)
 {
-    const struct train_given given = {.seed = o->seed.given, .rate = o->rate > 0};
+    const struct train_given given = {
+        .seed = o->seed.given, .rate = o->rate > 0, .steps = o->steps > 0};
     struct train_resumed from;
     char text[512];
     if (!s->job.resume)
