@@ -17,12 +17,10 @@
 
 typedef vf gemm_sums[GEMM_ROWS_MAX][GEMM_VECTORS_MAX];
 
-/* Vector n of nv; the last one has `last` columns. A mask costs nothing with AVX-512, and a branch
- * for each row would be a fifth of the code. */
+/* Vector n of nv; the last one has `last` columns. */
 SIMD_INLINE vf gemm_load(const float *p, int64_t last, int n, int nv)
 {
-    const bool masked = VL == 16;
-    return n < nv - 1 || (!masked && last == VL) ? vf_load(p) : vf_load_m(p, vm_first(last));
+    return n < nv - 1 || last == VL ? vf_load(p) : vf_load_m(p, vm_first(last));
 }
 
 SIMD_INLINE void gemm_add_step(const struct gemm_step *s, const float *operand, int64_t last,
