@@ -9,8 +9,9 @@
 #include "harness/suite/suite.h"
 
 const char manual_exit_codes[] =
-    "0 fine, 1 regression, 2 usage or unusable input, 3 a workload failed or is\n"
-    "wrong, 4 inconclusive or invalid, 5 a required capability is missing.\n";
+    "0 fine, 1 a regression, or a difference (checkpoint diff), 2 usage or\n"
+    "unusable input, 3 a workload failed or is wrong, 4 inconclusive or invalid,\n"
+    "5 a required capability is missing.\n";
 
 void manual_markdown(FILE *stream)
 {

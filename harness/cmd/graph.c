@@ -305,13 +305,12 @@ REGISTER(command, graph) = {
     .name = "graph",
     .summary = "print a model's nodes, shapes, FLOPs and bytes",
     .usage = "MODEL [options]",
-    .help =
-        "MODEL is a workload (`ridge list`), with parameters as NAME:param=value, or an ONNX\n"
-        "file. One line per node: name: operator(inputs) -> outputs attributes # cost.\n"
-        "FLOPs count a multiply-add as 2. Streamed bytes: every node reads its inputs and\n"
-        "writes its outputs once. Compulsory bytes: every tensor crosses the bus once and\n"
-        "elementwise work happens inside the kernel before it. Memory: of the host, estimated\n"
-        "before anything is compiled (docs/method.md); points that do not fit are left out by it.",
+    .help = "MODEL is a workload (`ridge list`), with parameters as NAME:param=value, or an ONNX\n"
+            "file. One line per node: name: operator(inputs) -> outputs attributes # cost.\n"
+            "FLOPs count a multiply-add as 2. Streamed bytes: every node reads its inputs and\n"
+            "writes its outputs once. Compulsory bytes: every tensor crosses the bus once and\n"
+            "elementwise work happens inside the kernel before it. Memory: of the host, estimated\n"
+            "before anything is compiled (docs/method.md); a run skips what does not fit.",
     .options = options,
     .values_size = sizeof(struct graph_options),
     .words_min = 1,

@@ -402,13 +402,11 @@ REGISTER(command, history) = {
     .usage = "[POINT] [options]",
     .help =
         "POINT is a point's id or its beginning, or a workload's name, which draws each of its\n"
-        "points. Without it all points are listed. o is the median of a run, --- its 95 % "
-        "interval; \"of roof\" is the least time "
-        "that\n"
-        "the ceilings of the same run allow over that median. Only runs of one machine are shown\n"
-        "together. Runs are ordered by the time at which they started. Changes are found by "
-        "E-divisive means with a permutation test (p <= 0.01,\n"
-        "at least 3 runs on each side, 12 in all), among the latest 200 good runs.\n",
+        "points. Without it all points are listed. o is the median of a run, --- its 95 %\n"
+        "interval; \"of roof\" is the least time that the ceilings of the same run allow, as a\n"
+        "share of that median. Only runs of one machine are shown together, in the order in\n"
+        "which they started. Changes are found by E-divisive means with a permutation test\n"
+        "(p <= 0.01, at least 3 runs on each side, 12 in all), among the latest 200 good runs.",
     .options = options,
     .values_size = sizeof(struct history_options),
     .main = history_main,

@@ -469,9 +469,7 @@ static int list_main(int word_count, char **words, const void *values)
 
 REGISTER(command, list) = {
     .name = "list",
-    .summary =
-        "list workloads, suites, stored runs, operators, kernels, profilers and whatever else "
-        "there are several of",
+    .summary = "list workloads, suites, stored runs, operators, kernels, profilers and more",
     .usage = "[workloads|suites|runs|baselines|ops|kernels|plugins|data|profilers|algorithms|"
              "formats|devices] [--json]",
     .help =

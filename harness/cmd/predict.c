@@ -45,11 +45,11 @@ struct predict_options {
 
 static const struct option options[] = {
     {"on", 0, OPTION_TEXT, offsetof(struct predict_options, on), "CHIP",
-     "a100, h100 (usual), h200 or b200"},
+     "a100, h100 (default), h200 or b200"},
     {"batch", 'b', OPTION_COUNT, offsetof(struct predict_options, model.batch), "N",
      "images, sequences or rows"},
     {"precision", 0, OPTION_TEXT, offsetof(struct predict_options, model.precision), "NAME",
-     "f32 (usual), tf32, bf16 or f16"},
+     "f32 (default), tf32, bf16 or f16"},
     {"summary", 's', OPTION_FLAG, offsetof(struct predict_options, summary), NULL,
      "one line per network"},
     {"json", 0, OPTION_FLAG, offsetof(struct predict_options, json), NULL, "machine-readable"},

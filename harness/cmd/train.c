@@ -479,8 +479,8 @@ REGISTER(command, train) = {
         "read ahead on threads of their own; how long steps wait for them is part of the\n"
         "result.\n\n"
         "--data learns from files instead: MNIST, CIFAR-10, folders of JPEG, census income,\n"
-        "MovieLens, Cora, text. Their samples are shuffled anew in every epoch, by the seed, and\n"
-        "judged by the part that is there for it, or by every tenth.\n",
+        "MovieLens, Cora, text, translations. Their samples are shuffled anew in every epoch, by\n"
+        "the seed; the network is judged by the part held out for that, or by every tenth.\n",
     .options = options,
     .values_size = sizeof(struct train_options_given),
     .words_min = 1,
