@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints: all states of an executable in a file, from which a training goes on bit by bit as
+ * Checkpoints: all states of an executable in a file, from which a training goes on bit for bit as
  * if it had never stopped. The format is that of safetensors (base/text/safetensors.h), so that
  * other programs read it. A state has the name of its value, and notes say what the file is:
  *

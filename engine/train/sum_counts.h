@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Losses that divide by how many words, places or boxes of their batch count. A rank's own number
- * would weigh what it has few of more than what others have many of: the mean over ranks of means
- * over unequal numbers is not the mean over all. */
+ * Losses that divide by how many words, places or boxes of their batch count. If each
+ * rank divided by its own number, what a rank with few of them has would weigh too much: the mean
+ * over ranks of means over unequal numbers is not the mean over all. */
 #ifndef ENGINE_TRAIN_SUM_COUNTS_H
 #define ENGINE_TRAIN_SUM_COUNTS_H
 

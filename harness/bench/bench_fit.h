@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the times of a part say together: copies to compare with, and models. */
+ * What follows from the times of one backend: copies to compare with, and models. */
 #ifndef HARNESS_BENCH_BENCH_FIT_H
 #define HARNESS_BENCH_BENCH_FIT_H
 

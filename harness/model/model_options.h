@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options that every command understands which compiles a model: put MODEL_OPTIONS(struct values)
- * into its option table and `struct model_options model` first into its values. */
+ * Options of every command that compiles a model: put MODEL_OPTIONS(struct values) into its option
+ * table and `struct model_options model` first into its values. */
 #ifndef HARNESS_MODEL_MODEL_OPTIONS_H
 #define HARNESS_MODEL_MODEL_OPTIONS_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A compiled step of training against the float64 reference of the same step: its loss and what
- * else it says of the samples, and the gradient by every weight.
+ * A compiled step of training against the float64 reference of the same step: its loss, the other
+ * results of its forward phase, and the gradient with respect to every weight.
  *
  * A tensor's error is the L2 norm of its difference from the reference's, relative to the
  * reference's norm; a gradient's relative to a tenth of the largest gradient's norm at least, so
- * that of one that is zero but for roundings nothing is asked. Gradients of some networks, those
+ * that nothing is demanded of one that is zero but for roundings. Gradients of some networks, those
  * with batch normalisation above all, answer to the smallest change of what they are computed from.
  * Where the usual bound is missed, the reference runs again on weights and inputs that are off by
  * as much as rounding them to f32 may be, times the root of the number of roundings in sequence:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run of the database that one command makes by itself: its results are known before it begins.
+ * A run in the database that one command writes at its end: all its results are known by then.
  */
 #ifndef HARNESS_SCALE_COMMAND_RUN_H
 #define HARNESS_SCALE_COMMAND_RUN_H

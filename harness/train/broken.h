@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why the loss of a step is no finite number, and what may help: a smaller rate does only where
- * this training has changed weights, and its samples are numbers. */
+ * Why the loss of a step is no finite number, and what may help. A smaller rate helps only where
+ * this training has changed weights, and its samples are finite numbers. */
 #ifndef HARNESS_TRAIN_BROKEN_H
 #define HARNESS_TRAIN_BROKEN_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which points two programs in turns must visit more often until a slowdown would be found: by the
- * noise of what there is, never by the difference, which more visits must not be chosen by. */
+ * Which points two programs in turns must visit more often until a slowdown would be found. Chosen
+ * by the noise of the samples so far, never by their difference, since that would bias it. */
 #ifndef HARNESS_TURNS_TURNS_UNDECIDED_H
 #define HARNESS_TURNS_TURNS_UNDECIDED_H
 

@@ -4,8 +4,9 @@
  * driver: no header, no link. The prototypes and numbers are those of its stable interface (API
  * version 12 and 13). All calls go through a table of functions, which tests replace. Reads only.
  *
- * A watch takes what has counted since its begin, and looks at clocks and power at intervals by a
- * thread of its own. The counters of lost time are cumulative, so that short events are not missed.
+ * A watch takes what the counters have counted since it began, and reads clocks and power at
+ * intervals on a thread of its own. The counters of lost time are cumulative, so that short events
+ * are not missed.
  */
 #ifndef PROFILERS_LIB_NVML_H
 #define PROFILERS_LIB_NVML_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Made-up users who look at items, for DIEN. Each looks at items of one category, and one user in
- * four turns to another category at some moment; 97 in 100 clicks are on the category of then. */
+ * four turns to another category at some moment; 97 in 100 clicks are on the category of that
+ * moment. */
 #ifndef WORKLOADS_LIB_BROWSING_H
 #define WORKLOADS_LIB_BROWSING_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What samples that are made up are made of. */
+ * What made-up samples are drawn from: random numbers and ids. */
 #ifndef WORKLOADS_LIB_LESSONS_H
 #define WORKLOADS_LIB_LESSONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the values of parameters may be beyond what their type says. Each is true, or says in the
+ * Limits of parameters beyond those of their type. Each function returns true, or says in the
  * graph's error which parameter must be what. */
 #ifndef WORKLOADS_LIB_LIMITS_H
 #define WORKLOADS_LIB_LIMITS_H

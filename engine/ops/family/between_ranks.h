@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What operators between ranks share (struct op, .between_ranks). Each has an attribute `ranks`:
- * how many there are. A reference, like every executable without a communicator, is that of one
- * rank; of a graph for more it is that of rank 0, where all other ranks have zeros. */
+ * how many there are. A reference, like every executable without a communicator, is one rank alone;
+ * for a graph of several ranks it computes what rank 0 would get if all others held zeros. */
 #ifndef ENGINE_OPS_FAMILY_BETWEEN_RANKS_H
 #define ENGINE_OPS_FAMILY_BETWEEN_RANKS_H
 

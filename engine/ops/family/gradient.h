@@ -8,8 +8,8 @@
  *         (void)err;
  *         struct graph *g = c->g;
  *         if (c->wanted[0])
- *             c->dx[0] = make_sum_to(g, make_mul(g, c->dy[0], gradient_in(c, 1)), gradient_in(c,
- * 0));
+ *             c->dx[0] =
+ *                 make_sum_to(g, make_mul(g, c->dy[0], gradient_in(c, 1)), gradient_in(c, 0));
  *         ...
  *         return STATUS_OK;
  *     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a DetectionOutput node is asked for: read once for operator, kernel and export. */
+ * The settings of a DetectionOutput node: read once for operator, kernel and export. */
 #ifndef ENGINE_OPS_LIB_DETECTION_H
 #define ENGINE_OPS_LIB_DETECTION_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a MatchPriors node is asked for: read once for operator and kernel. */
+ * The settings of a MatchPriors node: read once for operator and kernel. */
 #ifndef ENGINE_OPS_LIB_MATCH_H
 #define ENGINE_OPS_LIB_MATCH_H
 

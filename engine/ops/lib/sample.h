@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a SampleTargets node is asked for, and the lot that each element draws: of place p of row n
- * word k % 4 of counter k / 4 of stream dropout_seed (engine/ops/lib/dropout.h), with
+ * The settings of a SampleTargets node, and the random word that each element draws: for place p of
+ * row n it is word k % 4 of counter k / 4 of stream dropout_seed (engine/ops/lib/dropout.h), with
  * k = (first + n) P + p. */
 #ifndef ENGINE_OPS_LIB_SAMPLE_H
 #define ENGINE_OPS_LIB_SAMPLE_H
