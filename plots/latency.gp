@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # title: Distribution of latency
-# about: Share of the executions, of a server's queries with their time in the queue, that took at most so long, with the percentiles that the number of samples allows.
+# about: Share of the executions that took at most this long (of a server: of the queries, time in the queue included), with the percentiles that the number of samples allows.
 # view: results = report_results(result)
 # shape: latency
 # size: 860 320

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # title: Roofline of two runs
-# about: Workloads of HEAD against what its machine can do. Small and grey is BASE; an arrow leads from there to where the same point is now. Dotted: roofs of BASE that are elsewhere.
+# about: Workloads of HEAD against what its machine can do. Small and grey is BASE; an arrow leads from there to where the same point is now. Dotted: roofs of BASE where they differ.
 # view: points = report_points(run)
 # view: roofs = report_roofs(run)
 # view: base_points = report_points(base)

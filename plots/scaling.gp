@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # title: Scaling
-# about: Rate of a training on several ranks, in those of one rank as the fewest ranks have it, the latest result of each point on this machine. Dashed: ideal; a hollow marker is not valid.
+# about: Rate of a training on several ranks, as a multiple of the rate per rank with the fewest ranks, the latest result of each point on this machine. Dashed: ideal; a hollow marker is not valid.
 # view: points = report_scaling(run)
 # shape: scaling
 # size: 860 420

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Scaling points of the machine of a run, by workload and number of ranks: of each point the latest
--- result. `worth`: the rate in those of one rank, as the fewest ranks of the same kind have it.
+-- result. `worth`: the rate as a multiple of the rate per rank with the fewest ranks of the same kind.
 -- Points are of one series where nothing but the number of ranks is different. Labels are short:
 -- parameters are in them where the workload has several, and settings where labels would be equal.
 -- :run
