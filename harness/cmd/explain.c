@@ -215,12 +215,13 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
     double total = 0,
            peak = here ? peak_rate(exe_pool(exe), isa_detect(), precision, PEAK_BURSTS) : NAN;
     struct exe_memory memory = exe_memory(exe);
-    for (int s = 0; s < exe_step_count(exe); s++)
+    int count = exe_step_count(exe);
+    for (int s = 0; s < count; s++)
         total += times[s];
     print_steps(exe, times, total, peak, o->all);
     if (exe_not_captured(exe))
         print_not_captured(exe);
-    printf("\n%d steps, %.3f ms in all; ", exe_step_count(exe), total * 1e-6);
+    printf("\n%d step%s, %.3f ms in all; ", count, count == 1 ? "" : "s", total * 1e-6);
     if (!isnan(peak))
         printf("peak of %s %.1f GFLOP/s\n", peak_name(isa_detect(), precision), peak * 1e-9);
     else
