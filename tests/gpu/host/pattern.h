@@ -2,9 +2,10 @@
  *
  * How the lanes of a warp share what an access moves, per place in a kernel: sectors of 32 bytes of
  * the device's memory, turns of the 32 banks of shared memory, beside how few it could be. With
- * RIDGE_HOST_PATTERNS=1 the worst places are printed when the program ends: an estimate of what a
- * profiler on a GPU calls coalescing and conflicts of banks, from the code that the host's compiler
- * made. It looks at the first blocks, warps and rounds of each launch. */
+ * RIDGE_HOST_PATTERNS=1 the worst places are printed when a program ends by exit(), as tests do and
+ * ridge does not: an estimate of what a profiler on a GPU calls coalescing and conflicts of banks,
+ * from the code that the host's compiler made. It looks at the first blocks, warps and rounds of
+ * each launch. */
 #ifndef TESTS_GPU_HOST_PATTERN_H
 #define TESTS_GPU_HOST_PATTERN_H
 
