@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
+#include "harness/machine/topology.h"
 #include "profilers/lib/profiler.h"
 #include "workloads/workload.h"
 
@@ -52,12 +52,34 @@ static void flush_caches(void *context)
     pool_run(t->pool, pool_threads(t->pool), evict_part, t);
 }
 
+/* Of the caches of so many threads, each of which may have one of its own. */
+static int64_t caches_of(const struct topology *topology, int threads)
+{
+    int cpu = topology_first_cpu(topology);
+    int64_t all = topology_own_last_level_bytes(topology);
+    int64_t each = topology_last_level_bytes(topology, &cpu, 1);
+    return all > 0 && all < threads * each ? all : threads * each;
+}
+
+size_t target_evict_bytes(int threads)
+{
+    enum { EVICT_MIN = 64 << 20, EVICT_ENOUGH = 1 << 30 };
+    struct topology *topology;
+    struct error why;
+    int64_t caches = 0;
+    if (topology_open(&topology, &why) == STATUS_OK) {
+        caches = caches_of(topology, threads);
+        topology_close(topology);
+    }
+    int64_t bytes = 4 * caches;
+    if (bytes > EVICT_ENOUGH)
+        bytes = 2 * caches > EVICT_ENOUGH ? 2 * caches : EVICT_ENOUGH;
+    return bytes < EVICT_MIN ? EVICT_MIN : (size_t)bytes;
+}
+
 static enum status open_evict(struct target *t, struct error *err)
 {
-    enum { EVICT_MIN = 64 << 20, EVICT_MAX = 1 << 30 };
-    long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    size_t bytes = l3 > 0 ? 4 * (size_t)l3 : EVICT_MIN;
-    t->evict_bytes = bytes < EVICT_MIN ? EVICT_MIN : bytes > EVICT_MAX ? EVICT_MAX : bytes;
+    t->evict_bytes = target_evict_bytes(pool_threads(t->pool));
     t->evict = memory_alloc(t->evict_bytes);
     if (!t->evict)
         return FAIL_NO_MEMORY(err);

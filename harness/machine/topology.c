@@ -122,3 +122,23 @@ int64_t topology_last_level_bytes(const struct topology *topology, const int *cp
     }
     return total;
 }
+
+/* By hwloc's sets, which have room for any number of CPUs. */
+int64_t topology_own_last_level_bytes(const struct topology *topology)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    int64_t bytes = 0;
+    int count = 0, cpu;
+    if (!set)
+        return 0;
+    if (hwloc_get_cpubind(topology->tree, set, HWLOC_CPUBIND_THREAD) == 0 &&
+        hwloc_bitmap_weight(set) > 0) {
+        int *cpus = malloc((size_t)hwloc_bitmap_weight(set) * sizeof(*cpus));
+        for (cpu = hwloc_bitmap_first(set); cpus && cpu >= 0; cpu = hwloc_bitmap_next(set, cpu))
+            cpus[count++] = cpu;
+        bytes = topology_last_level_bytes(topology, cpus, count);
+        free(cpus);
+    }
+    hwloc_bitmap_free(set);
+    return bytes;
+}

@@ -32,5 +32,7 @@ int64_t topology_cache_share(const struct topology *topology, int level, const i
                              int count);
 /* All last-level caches above these CPUs together. */
 int64_t topology_last_level_bytes(const struct topology *topology, const int *cpus, int count);
+/* The same of all CPUs that the calling thread may run on; 0: not known. */
+int64_t topology_own_last_level_bytes(const struct topology *topology);
 
 #endif

@@ -39,21 +39,9 @@ struct levels {
 
 /* ---- the buffer ---- */
 
-static int64_t last_level_bytes(const struct topology *topology)
-{
-    cpu_set_t mask;
-    int cpus[CPU_SETSIZE], count = 0;
-    if (sched_getaffinity(0, sizeof(mask), &mask))
-        return 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &mask))
-            cpus[count++] = cpu;
-    return topology_last_level_bytes(topology, cpus, count);
-}
-
 static enum status map_block(struct levels *l, int64_t memory_bytes, struct error *err)
 {
-    int64_t want = 2 * last_level_bytes(l->topology);
+    int64_t want = 2 * topology_own_last_level_bytes(l->topology);
     want = want < DRAM_LEAST ? DRAM_LEAST : want;
     l->past_caches = want <= memory_bytes;
     snprintf(l->small, sizeof(l->small),
