@@ -51,6 +51,7 @@ enum status run_put_facts(struct store *store, int64_t run, const char *phase,
  * if it is the same point with fewer visits, and the put refused otherwise. */
 enum status run_put(struct store *store, int64_t run, const struct record *record,
                     struct error *err);
+/* Those that the run has already are replaced. */
 enum status run_put_ceilings(struct store *store, int64_t run,
                              const struct ceiling_record *ceilings, int count, struct error *err);
 enum status run_end(struct store *store, int64_t run, bool finished, bool valid, const char *reason,

@@ -17,6 +17,7 @@
 #include "harness/campaign/record.h"
 #include "harness/campaign/scale_point.h"
 #include "harness/measure/visits.h"
+#include "harness/roofs/ceilings.h"
 #include "harness/watch/free_memory.h"
 #include "harness/watch/interrupt.h"
 
@@ -244,6 +245,15 @@ static bool ends_with_this(const struct rounds *r, int k)
     return r->stops[k].state.record.status != RESULT_OK || point_of(r, k)->protocol.rounds <= 1;
 }
 
+static void compare_with_ceilings(struct campaign *c, const struct point *point,
+                                  const struct record *record)
+{
+    double burst = record_value(record, "peak_flop_rate");
+    if (!point_has_device(point) && !point->ranks && strcmp(point->precision, "f32") == 0 &&
+        ceilings_are_low(c->ceilings.records, c->ceilings.count, point->threads, burst))
+        c->ceilings_low = true;
+}
+
 static enum status visit(struct rounds *r, int k, int round, struct error *err)
 {
     struct campaign *c = r->c;
@@ -260,6 +270,7 @@ static enum status visit(struct rounds *r, int k, int round, struct error *err)
     if (stop->state.passed_over)
         return STATUS_OK;
     TRY(campaign_put(c, &stop->state.record, err));
+    compare_with_ceilings(c, point_of(r, k), &stop->state.record);
     if (ends_with_this(r, k))
         finish(r, k);
     return STATUS_OK;

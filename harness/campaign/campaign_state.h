@@ -27,6 +27,7 @@ struct campaign {
     int64_t run, order_seed;
     int claim; /* harness/campaign/claim.h */
     struct ceiling_list ceilings;
+    bool ceilings_low; /* a burst beside samples was faster */
     struct progress progress;
     struct lost_device *lost;
     struct levels *levels; /* NULL: there was no memory for them */

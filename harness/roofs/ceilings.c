@@ -398,3 +398,21 @@ enum status ceilings_measure(struct pool *pool, const struct ceiling_options *op
     *count = s.count;
     return status;
 }
+
+bool ceilings_are_low(const struct ceiling_record *list, int count, int threads, double flop_rate)
+{
+    double highest = 0;
+    for (int k = 0; k < count; k++)
+        if (list[k].kind == CEILING_COMPUTE && list[k].threads == threads &&
+            strcmp(list[k].device, "cpu") == 0 && strcmp(list[k].precision, "f32") == 0)
+            highest = fmax(highest, list[k].value);
+    return highest > 0 && flop_rate > 1.1 * highest;
+}
+
+void ceilings_take_higher(struct ceiling_record *list, const struct ceiling_record *other,
+                          int count)
+{
+    for (int k = 0; k < count; k++)
+        if (other[k].value > list[k].value)
+            list[k] = other[k];
+}

@@ -36,4 +36,11 @@ enum status ceilings_measure(struct pool *pool, const struct ceiling_options *op
                              struct arena *arena, const struct ceiling_record **out, int *count,
                              struct error *err);
 
+/* Whether so many threads did more multiply-adds in f32 than their ceiling says that they can, by
+ * more than a tenth: then the machine was slower while it was measured. */
+bool ceilings_are_low(const struct ceiling_record *list, int count, int threads, double flop_rate);
+/* Of two measurements of the same list the higher values, in `list`. */
+void ceilings_take_higher(struct ceiling_record *list, const struct ceiling_record *other,
+                          int count);
+
 #endif

@@ -170,3 +170,28 @@ TEST(a_peak_is_of_the_same_device_and_precision)
     const struct point_record point = {.device = "cuda", .precision = "f32"};
     assert_true(isnan(peak_of(&point, &none, &clock_hz, &reason)) && strstr(reason, "no ceilings"));
 }
+
+/* A virtual machine's two CPUs shared a core while the ceilings were measured: 118 GFLOP/s for two
+ * threads as for one, and 1061 steps of a run with 236 "lay above their roof". */
+TEST(ceilings_of_a_slow_moment_are_low)
+{
+    struct ceiling_record first[] = {
+        {"cpu", CEILING_COMPUTE, "fma f32 scalar", "", "f32", .threads = 2, .value = 60e9},
+        {"cpu", CEILING_COMPUTE, "fma f32 avx512", "", "f32", .threads = 2, .value = 118e9},
+        {"cpu", CEILING_COMPUTE, "dot i8 avx512", "", "i8", .threads = 2, .value = 472e9},
+        {"cpu", CEILING_COMPUTE, "dot i8 avx_vnni", "", "i8", .threads = 2, .value = NAN},
+        {"cpu", CEILING_BANDWIDTH, "read DRAM", "DRAM", "", .threads = 2, .value = 40e9}};
+    struct ceiling_record again[ARRAY_COUNT(first)];
+    int count = ARRAY_COUNT(first);
+    assert_true(ceilings_are_low(first, count, 2, 236e9));
+    assert_false(ceilings_are_low(first, count, 2, 128e9));
+    assert_false(ceilings_are_low(first, count, 1, 236e9)); /* none for one thread */
+    assert_false(ceilings_are_low(first, count, 2, (double)NAN));
+    assert_false(ceilings_are_low(NULL, 0, 2, 236e9));
+    memcpy(again, first, sizeof(again));
+    again[1].value = 236e9;
+    again[4].value = 30e9;
+    ceilings_take_higher(first, again, count);
+    assert_true(first[1].value == 236e9 && first[4].value == 40e9 && isnan(first[3].value));
+    assert_false(ceilings_are_low(first, count, 2, 236e9));
+}
