@@ -36,7 +36,7 @@ runs "$ridge" verify gemm:m=70,n=64,k=128 --precision f8 --device cuda
 prints 'cuda f8 .* ok'
 run "$ridge" explain gemm:m=70,n=64,k=128 --precision f8 --device cuda
 prints 'MatMulF8 .* cublaslt_matmul_f8'
-prints '^1 steps'
+prints '^1 step,'
 runs "$ridge" verify gemm:m=70,n=64,k=128 --precision i8 --device cuda
 prints 'max relative error 0 \(bound 0\)'
 run "$ridge" explain gemm:m=70,n=64,k=128 --precision i8 --device cuda

@@ -48,7 +48,7 @@ runs "$build/ridge" verify gemm:m=70,n=50,k=131 --precision f8 --device cuda
 prints 'cuda f8 .* ok'
 run "$build/ridge" explain gemm:m=70,n=50,k=131 --precision f8 --device cuda
 prints 'MatMulF8 .* cuda_matmul'
-prints '^1 steps'
+prints '^1 step,'
 refuses 'precision "f8": ncf cannot run in it on cuda' "$build/ridge" verify ncf --precision f8 --device cuda
 
 # Bytes, too: exact, and on the device.
