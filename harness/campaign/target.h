@@ -43,7 +43,7 @@ struct model_options target_options(const struct point *point, const struct mode
 enum status target_open(const struct point *point, const struct model_options *base,
                         struct target *target, struct error *err);
 /* What so many threads write to empty their caches: four times the last-level caches that they can
- * have together, or twice those where four times would be more than 1 GiB. */
+ * have together, at least 64 MiB; where that is more than 1 GiB, twice the caches or 1 GiB. */
 size_t target_evict_bytes(int threads);
 /* Between two visits: without threads, and without what only a measurement needs. */
 void target_rest(struct target *target);

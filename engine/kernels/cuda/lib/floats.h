@@ -125,9 +125,6 @@ template <int width> struct group {
     float v[width];
 };
 
-/* A group of 16 bytes, the most that one access moves: 4 of f32, 8 of the others. */
-#define WIDEST(element) ((int)(16 / sizeof(element)))
-
 /* 16 bytes of f32, 8 of the others. */
 static __device__ __forceinline__ struct group<4> group_at(const float *x, struct group<4> r) {
     float4 v = *(const float4 *)x;
