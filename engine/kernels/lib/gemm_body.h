@@ -55,11 +55,12 @@ SIMD_INLINE void gemm_begin(const struct gemm_tile *t, enum gemm_math math, int 
                             gemm_sums acc)
 {
     if (t->resume) {
-        UNROLLED (m, mr)
+        const float *c = t->c;
+        UNROLLED (m, mr) {
             UNROLLED (n, nv)
-                acc[m][n] = gemm_is_bytes(math)
-                                ? gemm_load(t->c + m * t->c_row + n * VL, t->last, n, nv)
-                                : vf_zero();
+                acc[m][n] = gemm_is_bytes(math) ? gemm_load(c + n * VL, t->last, n, nv) : vf_zero();
+            c += t->c_row;
+        }
         return;
     }
     if (gemm_is_bytes(math) && t->bias) {
@@ -136,44 +137,54 @@ SIMD_INLINE void gemm_sum_up(const struct gemm_tile *t, enum gemm_math math, int
 /* Floats: blocks of depth are summed apart, because the error of a sum grows with its length. */
 SIMD_INLINE void gemm_add_earlier(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
-    UNROLLED (m, mr)
+    const float *c = t->c;
+    UNROLLED (m, mr) {
         UNROLLED (n, nv)
-            acc[m][n] = vf_add(acc[m][n], gemm_load(t->c + m * t->c_row + n * VL, t->last, n, nv));
+            acc[m][n] = vf_add(acc[m][n], gemm_load(c + n * VL, t->last, n, nv));
+        c += t->c_row;
+    }
 }
 
 SIMD_INLINE void gemm_store_narrow(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
     vm mask = vm_first(t->last);
+    uint16_t *to = t->narrow;
     UNROLLED (m, mr) {
-        uint16_t *to = t->narrow + m * t->narrow_row;
         UNROLLED (n, nv - 1)
             vf_store_bf16(to + n * VL, acc[m][n]);
         if (t->last == VL)
             vf_store_bf16(to + (nv - 1) * VL, acc[m][nv - 1]);
         else
             vf_store_bf16_m(to + (nv - 1) * VL, mask, acc[m][nv - 1]);
+        to += t->narrow_row;
     }
 }
 
 SIMD_INLINE void gemm_store(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
+    float *c = t->c;
     if (t->stream) {
-        UNROLLED (m, mr)
+        UNROLLED (m, mr) {
             UNROLLED (n, nv)
-                vf_stream(t->c + m * t->c_row + n * VL, acc[m][n]);
+                vf_stream(c + n * VL, acc[m][n]);
+            c += t->c_row;
+        }
         return;
     }
     if (t->last == VL) {
-        UNROLLED (m, mr)
+        UNROLLED (m, mr) {
             UNROLLED (n, nv)
-                vf_store(t->c + m * t->c_row + n * VL, acc[m][n]);
+                vf_store(c + n * VL, acc[m][n]);
+            c += t->c_row;
+        }
         return;
     }
     vm mask = vm_first(t->last);
     UNROLLED (m, mr) {
         UNROLLED (n, nv - 1)
-            vf_store(t->c + m * t->c_row + n * VL, acc[m][n]);
-        vf_store_m(t->c + m * t->c_row + (nv - 1) * VL, mask, acc[m][nv - 1]);
+            vf_store(c + n * VL, acc[m][n]);
+        vf_store_m(c + (nv - 1) * VL, mask, acc[m][nv - 1]);
+        c += t->c_row;
     }
 }
 

@@ -28,29 +28,36 @@ SIMD_INLINE void gemm_add_step(const struct gemm_step *s, const float *operand, 
 {
     vf scale = vf_set1(s->a);
     if (s->column == 0) {
-        UNROLLED (m, mr)
+        UNROLLED (m, mr) {
             UNROLLED (n, nv)
-                acc[m][n] = vf_fma(scale, vf_set1(operand[m * s->row]), acc[m][n]);
+                acc[m][n] = vf_fma(scale, vf_set1(*operand), acc[m][n]);
+            operand += s->row;
+        }
         return;
     }
-    UNROLLED (m, mr)
+    UNROLLED (m, mr) {
         UNROLLED (n, nv)
-            acc[m][n] =
-                vf_fma(scale, gemm_load(operand + m * s->row + n * VL, last, n, nv), acc[m][n]);
+            acc[m][n] = vf_fma(scale, gemm_load(operand + n * VL, last, n, nv), acc[m][n]);
+        operand += s->row;
+    }
 }
 
 SIMD_INLINE void gemm_mul_step(const struct gemm_step *s, const float *operand, int64_t last,
                                int mr, int nv, gemm_sums acc)
 {
     if (s->column == 0) {
-        UNROLLED (m, mr)
+        UNROLLED (m, mr) {
             UNROLLED (n, nv)
-                acc[m][n] = vf_mul(vf_set1(operand[m * s->row]), acc[m][n]);
+                acc[m][n] = vf_mul(vf_set1(*operand), acc[m][n]);
+            operand += s->row;
+        }
         return;
     }
-    UNROLLED (m, mr)
+    UNROLLED (m, mr) {
         UNROLLED (n, nv)
-            acc[m][n] = vf_mul(gemm_load(operand + m * s->row + n * VL, last, n, nv), acc[m][n]);
+            acc[m][n] = vf_mul(gemm_load(operand + n * VL, last, n, nv), acc[m][n]);
+        operand += s->row;
+    }
 }
 
 SIMD_INLINE void gemm_bend_step(const struct gemm_step *s, int mr, int nv, gemm_sums acc)
