@@ -27,8 +27,8 @@ static const struct binary *find(const struct kernel_query *q)
 }
 
 /* An operand of smaller rank, with leading dimensions of size 1. */
-static enum status widened(const struct desc *desc, int rank, dnnl_memory_desc_t *md,
-                           struct error *why)
+static enum status widened(struct plan *plan, const struct desc *desc, int rank,
+                           struct memory_layout *layout, struct error *why)
 {
     struct desc wide = {.dtype = desc->dtype, .shape.rank = rank};
     int shift = rank - desc->shape.rank;
@@ -39,14 +39,13 @@ static enum status widened(const struct desc *desc, int rank, dnnl_memory_desc_t
         past =
             wide.stride[k] * wide.shape.dim[k] > past ? wide.stride[k] * wide.shape.dim[k] : past;
     }
-    return md_from_desc(&wide, md, why);
+    return layout_from_desc(plan, &wide, layout, why);
 }
 
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
     const struct binary *binary = find(q);
-    dnnl_memory_desc_t src[2], dst;
-    dnnl_binary_desc_t desc;
+    struct memory_layout src[2], dst;
     struct plan_step *step;
     const struct desc *out = &q->out[0];
     struct grouping grouping = grouping_identity(out->shape.rank);
@@ -56,13 +55,14 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     if (!shape_equal(&q->in[first].shape, &out->shape) || (first && !binary->commutes))
         return REFUSE(why, "the first operand is broadcast");
     TRY(posts_keep_nan(q, why));
-    TRY(widened(&q->in[first], out->shape.rank, &src[0], why));
-    TRY(widened(&q->in[!first], out->shape.rank, &src[1], why));
-    TRY(md_from_desc(out, &dst, why));
-    DNNL_TRY(dnnl_binary_desc_init(&desc, binary->kind, &src[0], &src[1], &dst), why);
+    TRY(widened(plan, &q->in[first], out->shape.rank, &src[0], why));
+    TRY(widened(plan, &q->in[!first], out->shape.rank, &src[1], why));
+    TRY(layout_from_desc(plan, out, &dst, why));
+    struct operation operation = {OPERATION_BINARY, binary->kind, .src = &src[0], .src1 = &src[1],
+                                  .dst = &dst};
     TRY(plan_attr(plan, why));
     TRY(posts_append(q, &grouping, &plan->attr, why));
-    TRY(plan_step(plan, &desc, &step, why));
+    TRY(plan_step(plan, &operation, &step, why));
     step_io(step, DNNL_ARG_SRC_0, SOURCE_IN, first, &src[0]);
     step_io(step, DNNL_ARG_SRC_1, SOURCE_IN, !first, &src[1]);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &dst);

@@ -8,14 +8,13 @@
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
     struct conv conv;
-    dnnl_convolution_desc_t desc;
     struct plan_step *step;
     struct grouping grouping = grouping_identity(q->out[0].shape.rank);
-    TRY(conv_from_query(q, &conv, why));
-    TRY(conv_desc(&conv, dnnl_convolution_direct, &conv.src, &conv.dst, &desc, why));
+    TRY(conv_from_query(q, plan, &conv, why));
+    struct operation operation = conv_operation(&conv, dnnl_convolution_direct);
     TRY(plan_attr(plan, why));
     TRY(posts_append(q, &grouping, &plan->attr, why));
-    TRY(plan_step(plan, &desc, &step, why));
+    TRY(plan_step(plan, &operation, &step, why));
     step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &conv.src);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &conv.dst);
     return conv_weights(&conv, plan, step, why);

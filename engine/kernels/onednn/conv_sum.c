@@ -8,23 +8,22 @@
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
     struct conv conv;
-    dnnl_convolution_desc_t desc;
-    dnnl_memory_desc_t operand;
+    struct memory_layout operand;
     struct plan_step *step;
     int residual;
-    TRY(conv_from_query(q, &conv, why));
-    TRY(conv_desc(&conv, dnnl_convolution_direct, &conv.src, &conv.dst, &desc, why));
+    TRY(conv_from_query(q, plan, &conv, why));
+    struct operation operation = conv_operation(&conv, dnnl_convolution_direct);
     TRY(plan_attr(plan, why));
     TRY(conv_posts_in_place(q, plan, &residual, why));
     if (residual == NONE)
         return REFUSE(why, "no residual to add");
     if (conv.blind)
         return REFUSE(why, "oneDNN 2.6 loses it, or crashes, where there is only padding");
-    TRY(plan_step(plan, &desc, &step, why));
+    TRY(plan_step(plan, &operation, &step, why));
     step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &conv.src);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &conv.dst);
     TRY(conv_weights(&conv, plan, step, why));
-    TRY(md_from_desc(&q->in[residual], &operand, why));
+    TRY(layout_from_desc(plan, &q->in[residual], &operand, why));
     TRY(plan_reorder(plan, &operand, &conv.dst, &step, why));
     step_io(step, DNNL_ARG_FROM, SOURCE_IN, (size_t)residual, &operand);
     step_io(step, DNNL_ARG_TO, SOURCE_OUT, 0, &conv.dst);

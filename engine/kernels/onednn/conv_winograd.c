@@ -8,7 +8,7 @@
 #include "engine/kernels/onednn/lib/conv.h"
 
 struct blocked {
-    dnnl_memory_desc_t src, dst; /* as the implementation wants them */
+    struct memory_layout src, dst; /* as the implementation wants them */
     enum source src_source, dst_source;
     size_t src_index, dst_index;
 };
@@ -17,19 +17,20 @@ struct blocked {
 static struct blocked place(const struct conv *conv, const struct plan_step *step,
                             struct plan *plan)
 {
-    struct blocked b = {.src = step_md(step, DNNL_ARG_SRC), .dst = step_md(step, DNNL_ARG_DST)};
-    b.src_source = dnnl_memory_desc_equal(&b.src, &conv->src) ? SOURCE_IN : SOURCE_WORK;
-    b.dst_source = dnnl_memory_desc_equal(&b.dst, &conv->dst) ? SOURCE_OUT : SOURCE_WORK;
+    struct blocked b = {.src = step_layout(step, DNNL_ARG_SRC),
+                        .dst = step_layout(step, DNNL_ARG_DST)};
+    b.src_source = layout_equal(&b.src, &conv->src) ? SOURCE_IN : SOURCE_WORK;
+    b.dst_source = layout_equal(&b.dst, &conv->dst) ? SOURCE_OUT : SOURCE_WORK;
     if (b.src_source == SOURCE_WORK)
-        b.src_index = plan_work(plan, dnnl_memory_desc_get_size(&b.src));
+        b.src_index = plan_work(plan, layout_size(&b.src));
     if (b.dst_source == SOURCE_WORK)
-        b.dst_index = plan_work(plan, dnnl_memory_desc_get_size(&b.dst));
+        b.dst_index = plan_work(plan, layout_size(&b.dst));
     return b;
 }
 
-static enum status convert_before(struct plan *plan, int input, const dnnl_memory_desc_t *from,
+static enum status convert_before(struct plan *plan, int input, const struct memory_layout *from,
                                   enum source to_source, size_t to_index,
-                                  const dnnl_memory_desc_t *to, struct error *why)
+                                  const struct memory_layout *to, struct error *why)
 {
     struct plan_step *step;
     TRY(plan_reorder(plan, from, to, &step, why));
@@ -42,16 +43,17 @@ static enum status convert_before(struct plan *plan, int input, const dnnl_memor
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
     struct conv conv;
-    dnnl_convolution_desc_t desc;
     struct plan_step *step;
     int residual;
-    TRY(conv_from_query(q, &conv, why));
-    dnnl_memory_desc_t src = md_any(conv.src.ndims, conv.src.dims);
-    dnnl_memory_desc_t dst = md_any(conv.dst.ndims, conv.dst.dims);
-    TRY(conv_desc(&conv, dnnl_convolution_winograd, &src, &dst, &desc, why));
+    TRY(conv_from_query(q, plan, &conv, why));
+    struct memory_layout src = layout_any(plan, conv.src.rank, conv.src.dims);
+    struct memory_layout dst = layout_any(plan, conv.dst.rank, conv.dst.dims);
+    struct operation operation = conv_operation(&conv, dnnl_convolution_winograd);
+    operation.src = &src;
+    operation.dst = &dst;
     TRY(plan_attr(plan, why));
     TRY(conv_posts_in_place(q, plan, &residual, why));
-    TRY(plan_step(plan, &desc, &step, why));
+    TRY(plan_step(plan, &operation, &step, why));
     struct blocked b = place(&conv, step, plan);
     step_io(step, DNNL_ARG_SRC, b.src_source, b.src_index, &b.src);
     step_io(step, DNNL_ARG_DST, b.dst_source, b.dst_index, &b.dst);
@@ -65,8 +67,8 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
         TRY(convert_before(plan, 0, &conv.src, b.src_source, b.src_index, &b.src, why));
     if (residual == NONE)
         return STATUS_OK;
-    dnnl_memory_desc_t operand;
-    TRY(md_from_desc(query_in(q, residual), &operand, why));
+    struct memory_layout operand;
+    TRY(layout_from_desc(plan, query_in(q, residual), &operand, why));
     return convert_before(plan, residual, &operand, b.dst_source, b.dst_index, &b.dst, why);
 }
 

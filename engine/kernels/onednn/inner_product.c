@@ -7,22 +7,21 @@
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
     struct gemm gemm;
-    dnnl_inner_product_desc_t desc;
     struct plan_step *step;
-    TRY(gemm_from_query(q, &gemm_f32, &gemm, why));
-    if (gemm.c.ndims != 2)
+    TRY(gemm_from_query(q, &gemm_f32, plan, &gemm, why));
+    if (gemm.c.rank != 2)
         return REFUSE(why, "inner product needs one matrix for all");
     /* Its weights are [N, K]: B transposed by its strides. */
     int64_t dims[2] = {gemm.shape.n, gemm.shape.k};
     int64_t strides[2] = {gemm.shape.b_col ? gemm.shape.b_col : 1, gemm.shape.b_row};
-    dnnl_memory_desc_t weights = md_strided(2, dims, strides), any = md_any(2, dims);
-    DNNL_TRY(dnnl_inner_product_forward_desc_init(&desc, dnnl_forward_inference, &gemm.a, &any,
-                                                  gemm.bias == NONE ? NULL : &gemm.bias_row,
-                                                  &gemm.c),
-             why);
+    struct memory_layout weights = layout_strided(plan, 2, dims, strides),
+                         any = layout_any(plan, 2, dims);
+    struct operation operation = {OPERATION_INNER_PRODUCT, .src = &gemm.a, .weights = &any,
+                                  .bias = gemm.bias == NONE ? NULL : &gemm.bias_row,
+                                  .dst = &gemm.c};
     TRY(plan_attr(plan, why));
     TRY(gemm_posts(q, &gemm, plan, why));
-    TRY(plan_step(plan, &desc, &step, why));
+    TRY(plan_step(plan, &operation, &step, why));
     step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &gemm.a);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &gemm.c);
     if (gemm.bias != NONE)

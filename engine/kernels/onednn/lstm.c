@@ -16,10 +16,10 @@ struct lstm {
     int64_t steps, batch, inputs, hidden, directions;
     bool batch_first;
     dnnl_rnn_direction_t direction;
-    bool has_state;                        /* initial states are inputs */
-    dnnl_memory_desc_t x, y, state;        /* [T, N, I], [T, N, D H], [1, D, N, H] */
-    dnnl_memory_desc_t weights, recurrent; /* any */
-    dnnl_memory_desc_t bias;               /* [1, D, 4, H] */
+    bool has_state;                          /* initial states are inputs */
+    struct memory_layout x, y, state;        /* [T, N, I], [T, N, D H], [1, D, N, H] */
+    struct memory_layout weights, recurrent; /* any */
+    struct memory_layout bias;               /* [1, D, 4, H] */
 };
 
 static enum status check_attributes(const struct kernel_query *q, struct error *why)
@@ -43,13 +43,13 @@ static enum status check_attributes(const struct kernel_query *q, struct error *
     return STATUS_OK;
 }
 
-static enum status check_tensors(const struct kernel_query *q, struct error *why)
+static enum status check_tensors(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
-    dnnl_memory_desc_t checked;
+    struct memory_layout checked;
     for (int k = 0; k < q->in_count; k++) {
         if (!query_in(q, k))
             continue;
-        TRY(md_from_desc(&q->in[k], &checked, why));
+        TRY(layout_from_desc(plan, &q->in[k], &checked, why));
         if (!onednn_host->desc_is_plain(&q->in[k]))
             return REFUSE(why, "input %d is not plain", k);
     }
@@ -68,15 +68,15 @@ static dnnl_rnn_direction_t direction_of(const struct node *node)
                                         : dnnl_bidirectional_concat;
 }
 
-static dnnl_memory_desc_t dense(int rank, const int64_t *dims)
+static struct memory_layout dense(struct plan *plan, int rank, const int64_t *dims)
 {
     int64_t strides[RANK_MAX];
     for (int k = rank - 1; k >= 0; k--)
         strides[k] = k == rank - 1 ? 1 : strides[k + 1] * dims[k + 1];
-    return md_strided(rank, dims, strides);
+    return layout_strided(plan, rank, dims, strides);
 }
 
-static void set_mds(struct lstm *lstm)
+static void set_layouts(struct plan *plan, struct lstm *lstm)
 {
     const int64_t t = lstm->steps, n = lstm->batch, i = lstm->inputs, h = lstm->hidden,
                   d = lstm->directions;
@@ -84,19 +84,19 @@ static void set_mds(struct lstm *lstm)
     int64_t batch_first[] = {i, t * i, 1};
     int64_t w[] = {1, d, i, GATES, h}, u[] = {1, d, h, GATES, h};
     int64_t bias[] = {1, d, GATES, h};
-    lstm->x = lstm->batch_first ? md_strided(3, x, batch_first) : dense(3, x);
-    lstm->y = dense(3, y);
-    lstm->state = dense(4, state);
-    lstm->weights = md_any(5, w);
-    lstm->recurrent = md_any(5, u);
-    lstm->bias = dense(4, bias);
+    lstm->x = lstm->batch_first ? layout_strided(plan, 3, x, batch_first) : dense(plan, 3, x);
+    lstm->y = dense(plan, 3, y);
+    lstm->state = dense(plan, 4, state);
+    lstm->weights = layout_any(plan, 5, w);
+    lstm->recurrent = layout_any(plan, 5, u);
+    lstm->bias = dense(plan, 4, bias);
 }
 
-static enum status lstm_from_query(const struct kernel_query *q, struct lstm *lstm,
-                                   struct error *why)
+static enum status lstm_from_query(const struct kernel_query *q, struct plan *plan,
+                                   struct lstm *lstm, struct error *why)
 {
     TRY(check_attributes(q, why));
-    TRY(check_tensors(q, why));
+    TRY(check_tensors(q, plan, why));
     const struct shape *x = &q->in[IN_X].shape, *r = &q->in[IN_R].shape;
     lstm->batch_first = onednn_host->node_int(q->node, "layout", 0) != 0;
     lstm->steps = x->dim[lstm->batch_first];
@@ -110,7 +110,7 @@ static enum status lstm_from_query(const struct kernel_query *q, struct lstm *ls
         return REFUSE(why, "batch-first states");
     if (lstm->has_state != (query_in(q, IN_C) != NULL))
         return REFUSE(why, "one of the two initial states is missing");
-    set_mds(lstm);
+    set_layouts(plan, lstm);
     return STATUS_OK;
 }
 
@@ -137,7 +137,7 @@ static enum status add_weights(const struct kernel_query *q, const struct lstm *
     int64_t k = q->in[input].shape.dim[2], h = lstm->hidden, g = GATES;
     int64_t dims[] = {1, lstm->directions, k, g, h};
     int64_t strides[] = {lstm->directions * g * h * k, g * h * k, 1, h * k, k};
-    dnnl_memory_desc_t from = md_strided(5, dims, strides);
+    struct memory_layout from = layout_strided(plan, 5, dims, strides);
     const void *data = ordered_weights(q, lstm, input, plan);
     if (plan->packing && !data)
         return onednn_host->refuse(why, STATUS_NO_MEMORY, "out of memory");
@@ -173,12 +173,12 @@ static enum status add_result(const struct kernel_query *q, const struct lstm *l
         step_io(step, DNNL_ARG_DST_LAYER, SOURCE_OUT, 0, &lstm->y);
         return STATUS_OK;
     }
-    size_t work = plan_work(plan, dnnl_memory_desc_get_size(&lstm->y));
+    size_t work = plan_work(plan, layout_size(&lstm->y));
     step_io(step, DNNL_ARG_DST_LAYER, SOURCE_WORK, work, &lstm->y);
     if (!wanted)
         return STATUS_OK;
     int64_t dims[] = {t, d, n, h}, strides[] = {n * d * h, h, d * h, 1};
-    dnnl_memory_desc_t from = md_strided(4, dims, strides), to = dense(4, dims);
+    struct memory_layout from = layout_strided(plan, 4, dims, strides), to = dense(plan, 4, dims);
     struct plan_step *split;
     TRY(plan_reorder(plan, &from, &to, &split, why));
     step_io(split, DNNL_ARG_FROM, SOURCE_WORK, work, &from);
@@ -192,8 +192,7 @@ static void final_state(const struct kernel_query *q, const struct lstm *lstm, s
     if (output < q->out_count && q->out[output].dtype != DTYPE_NONE)
         step_io(step, arg, SOURCE_OUT, (size_t)output, &lstm->state);
     else
-        step_io(step, arg, SOURCE_WORK, plan_work(plan, dnnl_memory_desc_get_size(&lstm->state)),
-                &lstm->state);
+        step_io(step, arg, SOURCE_WORK, plan_work(plan, layout_size(&lstm->state)), &lstm->state);
 }
 
 static enum status add_arguments(const struct kernel_query *q, const struct lstm *lstm,
@@ -212,16 +211,16 @@ static enum status add_arguments(const struct kernel_query *q, const struct lstm
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
     struct lstm lstm = {.steps = 0};
-    dnnl_rnn_desc_t desc;
     struct plan_step *step;
-    TRY(lstm_from_query(q, &lstm, why));
-    const dnnl_memory_desc_t *start = lstm.has_state ? &lstm.state : NULL;
-    DNNL_TRY(dnnl_lstm_forward_desc_init(&desc, dnnl_forward_inference, lstm.direction, &lstm.x,
-                                         start, start, &lstm.weights, &lstm.recurrent, &lstm.bias,
-                                         &lstm.y, &lstm.state, &lstm.state, 0),
-             why);
+    TRY(lstm_from_query(q, plan, &lstm, why));
+    struct operation operation = {
+        OPERATION_LSTM,           .direction = lstm.direction,
+        .src = &lstm.x,           .start = lstm.has_state ? &lstm.state : NULL,
+        .weights = &lstm.weights, .recurrent = &lstm.recurrent,
+        .bias = &lstm.bias,       .dst = &lstm.y,
+        .end = &lstm.state};
     TRY(plan_attr(plan, why));
-    TRY(plan_step(plan, &desc, &step, why));
+    TRY(plan_step(plan, &operation, &step, why));
     if (lstm.has_state)
         step_io(step, DNNL_ARG_SRC_ITER_C, SOURCE_IN, IN_C, &lstm.state);
     final_state(q, &lstm, plan, step, DNNL_ARG_DST_ITER_C, 2);

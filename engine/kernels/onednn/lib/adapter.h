@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * oneDNN (version 2's C API) as ridge sees it. A kernel file next door describes its node as steps:
- * primitives of oneDNN with the tensors they read and write. Everything else is the same for all
- * kernels and lives here: choosing an implementation, packing weights, scratch memory, launching.
+ * oneDNN as ridge sees it: the C API of versions 2 and 3, which lib/layout.h and lib/operation.c
+ * tell apart. A kernel file next door describes its node as steps: primitives of oneDNN with the
+ * tensors they read and write. Everything else is the same for all kernels and lives here: choosing
+ * an implementation, packing weights, scratch memory, launching.
  *
  *   static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
  *   {
+ *       struct operation relu = {OPERATION_ELTWISE, dnnl_eltwise_relu, .src = &src, .dst = &src};
  *       TRY(plan_attr(plan, why));
- *       TRY(plan_step(plan, &op_desc, &step, why));
+ *       TRY(plan_step(plan, &relu, &step, why));
  *       step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &src);
  *   }
  *   ONEDNN_KERNEL(relu, build, 1, .ops = OPS("Relu"));
  *
- * Variant v of a kernel is the v-th implementation that oneDNN offers for the op descriptor,
- * without those it calls "ref": they exist to be complete and are up to 300 times slower, and
- * oneDNN falls back to them without a word. Nor those called "gemm:jit", which move the stack
- * pointer and compute some elements wrongly (plan.c).
+ * Variant v of a kernel is the v-th implementation that oneDNN offers for the operation, without
+ * those it calls "ref": they exist to be complete and are up to 300 times slower, and oneDNN falls
+ * back to them without a word. Nor those called "gemm:jit", which move the stack pointer and
+ * compute some elements wrongly (operation.c).
  */
 #ifndef ENGINE_KERNELS_ONEDNN_LIB_ADAPTER_H
 #define ENGINE_KERNELS_ONEDNN_LIB_ADAPTER_H
 
-#include <oneapi/dnnl/dnnl.h>
-
+#include "engine/kernels/onednn/lib/operation.h"
 #include "engine/ops/lib/chain.h"
 #include "engine/run/plugin.h"
 
@@ -63,9 +64,9 @@ struct step_arg {
     int arg; /* DNNL_ARG_* */
     enum source source;
     size_t index;
-    dnnl_memory_desc_t md;   /* as launch sees it */
-    dnnl_memory_desc_t from; /* PACKED: layout of data */
-    const void *data;        /* PACKED: borrowed until prepare ends */
+    struct memory_layout layout; /* as launch sees it */
+    struct memory_layout from;   /* PACKED: layout of data */
+    const void *data;            /* PACKED: borrowed until prepare ends */
 };
 
 struct plan_step {
@@ -77,6 +78,7 @@ struct plan_step {
 
 /* Attributes of the step that is being described, and the operands of its post-ops. */
 struct step_attr {
+    struct plan *plan; /* that it is part of */
     dnnl_primitive_attr_t attr;
     dnnl_post_ops_t ops;
     struct step_arg args[POST_MAX];
@@ -93,36 +95,39 @@ struct plan {
     size_t work_bytes;
     void *temporary[PLAN_TEMPORARIES]; /* freed with the plan */
     int temporary_count;
+    struct layouts layouts; /* the same */
 };
 
 typedef enum status plan_build(const struct kernel_query *q, struct plan *plan, struct error *why);
 
-/* A step: plan_attr, post-ops into plan->attr, plan_step with the op descriptor, then step_io and
+/* A step: plan_attr, post-ops into plan->attr, plan_step with the operation, then step_io and
  * step_packed for each argument. A build function that fails leaves the plan to its caller. */
 enum status plan_attr(struct plan *plan, struct error *why);
-enum status plan_step(struct plan *plan, const void *op_desc, struct plan_step **step,
+enum status plan_step(struct plan *plan, const struct operation *operation, struct plan_step **step,
                       struct error *why);
 /* A step that converts between two layouts; its arguments are DNNL_ARG_FROM and DNNL_ARG_TO. */
-enum status plan_reorder(struct plan *plan, const dnnl_memory_desc_t *from,
-                         const dnnl_memory_desc_t *to, struct plan_step **step, struct error *why);
+enum status plan_reorder(struct plan *plan, const struct memory_layout *from,
+                         const struct memory_layout *to, struct plan_step **step,
+                         struct error *why);
 void plan_last_first(struct plan *plan);               /* the last step becomes the first */
 size_t plan_work(struct plan *plan, size_t bytes);     /* offset of new workspace memory */
 void *plan_temporary(struct plan *plan, size_t bytes); /* zeroed, lives as long; NULL: none */
 
 void step_io(struct plan_step *step, int arg, enum source source, size_t index,
-             const dnnl_memory_desc_t *md);
+             const struct memory_layout *layout);
 /* Constant data in layout `from`, kept in the layout that the implementation asked for. data is
  * read after build, and only in a plan that is `packing`. */
-void step_packed(struct plan_step *step, int arg, const dnnl_memory_desc_t *from, const void *data);
+void step_packed(struct plan_step *step, int arg, const struct memory_layout *from,
+                 const void *data);
 
 /* Input `input`, in layout `from`, in the layout that the implementation asked for: kept where data
  * is there, else brought into it at each launch, by a step in front of all. The last word about
  * `step`, which moves. */
 enum status step_weights(struct plan *plan, struct plan_step *step, int arg, int input,
-                         const dnnl_memory_desc_t *from, const void *data, struct error *why);
+                         const struct memory_layout *from, const void *data, struct error *why);
 
-/* The layout that the step's implementation wants for an argument. */
-dnnl_memory_desc_t step_md(const struct plan_step *step, int arg);
+/* The layout that the step's implementation wants for an argument; lives as long as the plan. */
+struct memory_layout step_layout(const struct plan_step *step, int arg);
 
 /* Builds a plan that is zero but for variant and packing; plan_free it when this is OK. */
 enum status plan_make(plan_build *build, const struct kernel_query *q, struct plan *plan,
@@ -172,9 +177,12 @@ void plan_release(struct kernel_state *state);
 /* ---- tensors and epilogues: lib/tensor.c ---- */
 
 /* Logical shape and strides as they are; a scalar has rank 1. Refuses what is not f32. */
-enum status md_from_desc(const struct desc *desc, dnnl_memory_desc_t *md, struct error *why);
-dnnl_memory_desc_t md_strided(int rank, const int64_t *dims, const int64_t *strides);
-dnnl_memory_desc_t md_any(int rank, const int64_t *dims);
+enum status layout_from_desc(struct plan *plan, const struct desc *desc,
+                             struct memory_layout *layout, struct error *why);
+/* f32. One that oneDNN rejects has no dimensions, and no primitive takes it. */
+struct memory_layout layout_strided(struct plan *plan, int rank, const int64_t *dims,
+                                    const int64_t *strides);
+struct memory_layout layout_any(struct plan *plan, int rank, const int64_t *dims);
 
 /* How the dimensions of output 0 are grouped into those of the primitive's result: dimension k of
  * the result is made of the output's dimensions first[k] .. first[k + 1] - 1 (none: size 1). */
@@ -193,7 +201,7 @@ enum status posts_append(const struct kernel_query *q, const struct grouping *gr
 enum status post_append(const struct kernel_query *q, const struct grouping *grouping,
                         const struct post *post, struct step_attr *attr, struct error *why);
 struct eltwise {
-    dnnl_alg_kind_t kind; /* 0: oneDNN 2.6 has none */
+    dnnl_alg_kind_t kind; /* 0: oneDNN has none */
     double alpha, beta;
 };
 struct eltwise eltwise_of(enum function function, float p, float q);

@@ -3,7 +3,7 @@
 #include "engine/ops/lib/window.h"
 
 /* Weights [O, I / G, k...] as oneDNN wants them for groups: [G, O / G, I / G, k...]. */
-static void set_weights(const struct desc *w, int64_t group, struct conv *conv)
+static void set_weights(struct plan *plan, const struct desc *w, int64_t group, struct conv *conv)
 {
     int64_t dim[RANK_MAX + 1], stride[RANK_MAX + 1];
     int rank = w->shape.rank, shift = group > 1;
@@ -16,8 +16,8 @@ static void set_weights(const struct desc *w, int64_t group, struct conv *conv)
         dim[1] = w->shape.dim[0] / group;
         stride[0] = dim[1] * w->stride[0];
     }
-    conv->weights = md_strided(rank + shift, dim, stride);
-    conv->weights_any = md_any(rank + shift, dim);
+    conv->weights = layout_strided(plan, rank + shift, dim, stride);
+    conv->weights_any = layout_any(plan, rank + shift, dim);
 }
 
 /* Whether the window at a position of dimension k has no tap inside the input. */
@@ -39,7 +39,8 @@ static bool has_blind_windows(const struct window *w)
     return false;
 }
 
-enum status conv_from_query(const struct kernel_query *q, struct conv *conv, struct error *why)
+enum status conv_from_query(const struct kernel_query *q, struct plan *plan, struct conv *conv,
+                            struct error *why)
 {
     const struct desc *x = query_in(q, 0), *w = query_in(q, 1), *bias = query_in(q, 2);
     *conv = (struct conv){.spatial = x->shape.rank - 2,
@@ -49,12 +50,12 @@ enum status conv_from_query(const struct kernel_query *q, struct conv *conv, str
         return REFUSE(why, "rank %d", x->shape.rank);
     struct window window;
     TRY(window_from_node(q->node, &x->shape, &w->shape.dim[2], &window, why));
-    TRY(md_from_desc(x, &conv->src, why));
-    TRY(md_from_desc(&q->out[0], &conv->dst, why));
-    TRY(md_from_desc(w, &conv->weights, why));
+    TRY(layout_from_desc(plan, x, &conv->src, why));
+    TRY(layout_from_desc(plan, &q->out[0], &conv->dst, why));
+    TRY(layout_from_desc(plan, w, &conv->weights, why));
     if (conv->has_bias)
-        TRY(md_from_desc(bias, &conv->bias, why));
-    set_weights(w, window.group, conv);
+        TRY(layout_from_desc(plan, bias, &conv->bias, why));
+    set_weights(plan, w, window.group, conv);
     conv->blind = has_blind_windows(&window);
     for (int k = 0; k < conv->spatial; k++) {
         conv->stride[k] = window.stride[k];
@@ -65,16 +66,18 @@ enum status conv_from_query(const struct kernel_query *q, struct conv *conv, str
     return STATUS_OK;
 }
 
-enum status conv_desc(const struct conv *conv, dnnl_alg_kind_t kind, const dnnl_memory_desc_t *src,
-                      const dnnl_memory_desc_t *dst, dnnl_convolution_desc_t *desc,
-                      struct error *why)
+struct operation conv_operation(const struct conv *conv, dnnl_alg_kind_t alg)
 {
-    DNNL_TRY(dnnl_dilated_convolution_forward_desc_init(
-                 desc, dnnl_forward_inference, kind, src, &conv->weights_any,
-                 conv->has_bias ? &conv->bias : NULL, dst, conv->stride, conv->dilation,
-                 conv->pad_begin, conv->pad_end),
-             why);
-    return STATUS_OK;
+    return (struct operation){OPERATION_CONV,
+                              alg,
+                              .src = &conv->src,
+                              .weights = &conv->weights_any,
+                              .bias = conv->has_bias ? &conv->bias : NULL,
+                              .dst = &conv->dst,
+                              .stride = conv->stride,
+                              .dilation = conv->dilation,
+                              .pad_begin = conv->pad_begin,
+                              .pad_end = conv->pad_end};
 }
 
 enum status conv_posts_in_place(const struct kernel_query *q, struct plan *plan, int *residual,
@@ -91,7 +94,7 @@ enum status conv_posts_in_place(const struct kernel_query *q, struct plan *plan,
         if (post->kind != POST_ADD || *residual != NONE || !operand ||
             !shape_equal(&operand->shape, &q->out[0].shape))
             return REFUSE(why, "it can add one tensor of the output's size, no more");
-        DNNL_TRY(dnnl_post_ops_append_sum(plan->attr.ops, 1.0f), why);
+        DNNL_TRY(post_append_sum(plan->attr.ops), why);
         *residual = post->input;
     }
     return STATUS_OK;

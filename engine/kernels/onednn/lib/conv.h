@@ -10,18 +10,17 @@ struct conv {
     int spatial; /* 1 to 3 */
     bool has_bias;
     bool blind; /* some windows see nothing but padding */
-    dnnl_memory_desc_t src, dst, bias;
-    dnnl_memory_desc_t weights; /* as the node has them: [O, I, k] or [G, O / G, I, k] */
-    dnnl_memory_desc_t weights_any;
+    struct memory_layout src, dst, bias;
+    struct memory_layout weights; /* as the node has them: [O, I, k] or [G, O / G, I, k] */
+    struct memory_layout weights_any;
     const void *weights_data; /* NULL: they come with each launch */
     dnnl_dims_t stride, dilation, pad_begin, pad_end;
 };
 
-enum status conv_from_query(const struct kernel_query *q, struct conv *conv, struct error *why);
-/* The descriptor; weights are in the layout that oneDNN likes best. */
-enum status conv_desc(const struct conv *conv, dnnl_alg_kind_t kind, const dnnl_memory_desc_t *src,
-                      const dnnl_memory_desc_t *dst, dnnl_convolution_desc_t *desc,
-                      struct error *why);
+enum status conv_from_query(const struct kernel_query *q, struct plan *plan, struct conv *conv,
+                            struct error *why);
+/* Weights are in the layout that oneDNN likes best. */
+struct operation conv_operation(const struct conv *conv, dnnl_alg_kind_t alg);
 /* The posts of an implementation that can add a residual only to what its destination holds: one
  * tensor of the output's size. *residual: the input that must be copied there first, or NONE. */
 enum status conv_posts_in_place(const struct kernel_query *q, struct plan *plan, int *residual,

@@ -24,8 +24,8 @@ static dnnl_data_type_t type_of(enum dtype dtype)
                                 : dnnl_f32;
 }
 
-static void matrix_md(const struct matmul_shape *s, struct matrix m, dnnl_memory_desc_t *md,
-                      dnnl_memory_desc_t *any)
+static void set_matrix(struct plan *plan, const struct matmul_shape *s, struct matrix m,
+                       struct memory_layout *layout, struct memory_layout *any)
 {
     int64_t dim[RANK_MAX + 2], stride[RANK_MAX + 2];
     int rank = s->batch_rank;
@@ -40,12 +40,9 @@ static void matrix_md(const struct matmul_shape *s, struct matrix m, dnnl_memory
     dim[rank + 1] = m.cols;
     stride[rank] = m.row;
     stride[rank + 1] = m.col;
-    *md = md_strided(rank + 2, dim, stride);
-    md->data_type = type_of(m.dtype);
-    if (!any)
-        return;
-    *any = md_any(rank + 2, dim);
-    any->data_type = md->data_type;
+    *layout = layout_of(&plan->layouts, type_of(m.dtype), rank + 2, dim, stride);
+    if (any)
+        *any = layout_of(&plan->layouts, type_of(m.dtype), rank + 2, dim, NULL);
 }
 
 /* matmul_shape folds trailing batch dimensions into the rows: so does the result's shape. */
@@ -72,7 +69,7 @@ static bool has_c(const struct kernel_query *q)
 
 /* What is added to the product first, if that is a plain row of N elements. As a post-op oneDNN
  * would take a row for a whole tensor when M is 1, and have no fast kernel. */
-static void find_bias(const struct kernel_query *q, struct gemm *gemm)
+static void find_bias(const struct kernel_query *q, struct plan *plan, struct gemm *gemm)
 {
     const struct node *node = q->node;
     int input = has_c(q) ? 2 : NONE;
@@ -89,36 +86,36 @@ static void find_bias(const struct kernel_query *q, struct gemm *gemm)
     if (count != last || count != gemm->shape.n || q->in[1].shape.rank < 2)
         return;
     gemm->bias = input;
-    gemm->bias_row = md_strided(1, &count, &one);
-    gemm->bias_row.data_type = gemm->c.data_type;
+    gemm->bias_row = layout_of(&plan->layouts, gemm->c.type, 1, &count, &one);
 }
 
 /* Sizes and strides do not depend on the type. */
-static enum status check(const struct desc *desc, enum dtype wanted, struct error *why)
+static enum status check(struct plan *plan, const struct desc *desc, enum dtype wanted,
+                         struct error *why)
 {
-    dnnl_memory_desc_t checked;
+    struct memory_layout checked;
     struct desc as_f32 = *desc;
     if (desc->dtype != wanted)
         return REFUSE(why, "other types than this kernel's");
     as_f32.dtype = DTYPE_F32;
-    return md_from_desc(&as_f32, &checked, why);
+    return layout_from_desc(plan, &as_f32, &checked, why);
 }
 
 enum status gemm_from_query(const struct kernel_query *q, const struct gemm_types *types,
-                            struct gemm *gemm, struct error *why)
+                            struct plan *plan, struct gemm *gemm, struct error *why)
 {
-    TRY(check(&q->in[0], types->a, why));
-    TRY(check(&q->in[1], types->b, why));
-    TRY(check(&q->out[0], types->c, why));
+    TRY(check(plan, &q->in[0], types->a, why));
+    TRY(check(plan, &q->in[1], types->b, why));
+    TRY(check(plan, &q->out[0], types->c, why));
     struct matmul_shape s = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     *gemm = (struct gemm){.shape = s, .b_data = query_fixed(q, 1), .grouping = group_output(q, &s)};
     struct matrix a = {types->a, s.m, s.k, s.a_row, s.a_col, s.a_batch};
     struct matrix b = {types->b, s.k, s.n, s.b_row, s.b_col, s.b_batch};
     struct matrix c = {types->c, s.m, s.n, s.c_row, s.c_col, s.c_batch};
-    matrix_md(&s, a, &gemm->a, NULL);
-    matrix_md(&s, b, &gemm->b, &gemm->b_any);
-    matrix_md(&s, c, &gemm->c, NULL);
-    find_bias(q, gemm);
+    set_matrix(plan, &s, a, &gemm->a, NULL);
+    set_matrix(plan, &s, b, &gemm->b, &gemm->b_any);
+    set_matrix(plan, &s, c, &gemm->c, NULL);
+    find_bias(q, plan, gemm);
     return STATUS_OK;
 }
 
@@ -143,33 +140,32 @@ enum status gemm_posts(const struct kernel_query *q, const struct gemm *gemm, st
 }
 
 /* The bias row in as many dimensions as the result has. */
-static dnnl_memory_desc_t bias_md(const struct gemm *gemm)
+static struct memory_layout bias_of(struct plan *plan, const struct gemm *gemm)
 {
     int64_t dims[RANK_MAX + 2], strides[RANK_MAX + 2];
-    int last = gemm->c.ndims - 1;
+    int last = gemm->c.rank - 1;
     for (int k = 0; k <= last; k++) {
         dims[k] = k < last ? 1 : gemm->shape.n;
         strides[k] = k < last ? gemm->shape.n : 1;
     }
-    dnnl_memory_desc_t md = md_strided(gemm->c.ndims, dims, strides);
-    md.data_type = gemm->bias_row.data_type;
-    return md;
+    return layout_of(&plan->layouts, gemm->bias_row.type, gemm->c.rank, dims, strides);
 }
 
 enum status gemm_build(const struct kernel_query *q, const struct gemm_types *types,
                        struct plan *plan, struct error *why)
 {
     struct gemm gemm;
-    dnnl_matmul_desc_t desc;
     struct plan_step *step;
-    TRY(gemm_from_query(q, types, &gemm, why));
-    dnnl_memory_desc_t bias = bias_md(&gemm);
-    DNNL_TRY(dnnl_matmul_desc_init(&desc, &gemm.a, gemm.b_data ? &gemm.b_any : &gemm.b,
-                                   gemm.bias == NONE ? NULL : &bias, &gemm.c),
-             why);
+    TRY(gemm_from_query(q, types, plan, &gemm, why));
+    struct memory_layout bias = {0};
+    if (gemm.bias != NONE)
+        bias = bias_of(plan, &gemm);
+    struct operation operation = {OPERATION_MATMUL, .src = &gemm.a,
+                                  .weights = gemm.b_data ? &gemm.b_any : &gemm.b,
+                                  .bias = gemm.bias == NONE ? NULL : &bias, .dst = &gemm.c};
     TRY(plan_attr(plan, why));
     TRY(gemm_posts(q, &gemm, plan, why));
-    TRY(plan_step(plan, &desc, &step, why));
+    TRY(plan_step(plan, &operation, &step, why));
     step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &gemm.a);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &gemm.c);
     if (gemm.b_data)

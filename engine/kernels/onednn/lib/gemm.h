@@ -16,16 +16,16 @@ extern const struct gemm_types gemm_f32;
 
 struct gemm {
     struct matmul_shape shape;
-    dnnl_memory_desc_t a, b, c; /* [batch..., M, K], [batch..., K, N], [batch..., M, N] */
-    dnnl_memory_desc_t b_any;
+    struct memory_layout a, b, c; /* [batch..., M, K], [batch..., K, N], [batch..., M, N] */
+    struct memory_layout b_any;
     const void *b_data; /* NULL: B comes with each launch */
     struct grouping grouping;
     int bias; /* input that is added as a row first of all, by the primitive itself; or NONE */
-    dnnl_memory_desc_t bias_row; /* [N], of C's type */
+    struct memory_layout bias_row; /* [N], of C's type */
 };
 
 enum status gemm_from_query(const struct kernel_query *q, const struct gemm_types *types,
-                            struct gemm *gemm, struct error *why);
+                            struct plan *plan, struct gemm *gemm, struct error *why);
 /* Gemm's alpha and C, and the node's posts, as post-ops of the step; but not the bias. */
 enum status gemm_posts(const struct kernel_query *q, const struct gemm *gemm, struct plan *plan,
                        struct error *why);

@@ -13,14 +13,14 @@ static enum status pack(struct kernel_state *state, const struct step_arg *arg, 
     dnnl_primitive_t primitive = NULL;
     dnnl_memory_t from = NULL, to = NULL;
     void *data = (void *)(uintptr_t)arg->data; /* read only, as DNNL_ARG_FROM */
-    dnnl_status_t status = dnnl_reorder_primitive_desc_create(&pd, &arg->from, onednn_engine,
-                                                              &arg->md, onednn_engine, NULL);
+    dnnl_status_t status = dnnl_reorder_primitive_desc_create(
+        &pd, layout_md(&arg->from), onednn_engine, layout_md(&arg->layout), onednn_engine, NULL);
     if (status == dnnl_success)
         status = dnnl_primitive_create(&primitive, pd);
     if (status == dnnl_success)
-        status = dnnl_memory_create(&from, &arg->from, onednn_engine, data);
+        status = dnnl_memory_create(&from, layout_md(&arg->from), onednn_engine, data);
     if (status == dnnl_success)
-        status = dnnl_memory_create(&to, &arg->md, onednn_engine, packed);
+        status = dnnl_memory_create(&to, layout_md(&arg->layout), onednn_engine, packed);
     dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
     if (status == dnnl_success)
         status = dnnl_primitive_execute(primitive, state->stream, 2, args);
@@ -41,10 +41,12 @@ static enum status ready_arg(struct kernel_state *state, struct ready_step *step
     dnnl_exec_arg_t *exec = &step->exec[step->arg_count++];
     *ready = (struct ready_arg){.source = arg->source, .index = arg->index};
     exec->arg = arg->arg;
-    DNNL_TRY(dnnl_memory_create(&exec->memory, &arg->md, onednn_engine, DNNL_MEMORY_NONE), err);
+    DNNL_TRY(
+        dnnl_memory_create(&exec->memory, layout_md(&arg->layout), onednn_engine, DNNL_MEMORY_NONE),
+        err);
     if (arg->source != SOURCE_PACKED)
         return STATUS_OK;
-    size_t size = dnnl_memory_desc_get_size(&arg->md);
+    size_t size = layout_size(&arg->layout);
     *bytes += size;
     ready->packed = memory_alloc(size);
     if (!ready->packed)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans: choosing implementations, and the hooks that only ask about a kernel. */
+ * Plans: their steps, and the hooks that only ask about a kernel. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 enum status plan_attr(struct plan *plan, struct error *why)
 {
     struct step_attr *attr = &plan->attr;
+    attr->plan = plan;
     DNNL_TRY(dnnl_primitive_attr_create(&attr->attr), why);
     DNNL_TRY(dnnl_primitive_attr_set_scratchpad_mode(attr->attr, dnnl_scratchpad_mode_user), why);
     DNNL_TRY(dnnl_post_ops_create(&attr->ops), why);
@@ -35,59 +36,8 @@ void plan_free(struct plan *plan)
     for (int k = 0; k < plan->temporary_count; k++)
         free(plan->temporary[k]);
     attr_free(plan);
+    layouts_free(&plan->layouts);
     *plan = (struct plan){0};
-}
-
-static const char *implementation(const_dnnl_primitive_desc_t pd)
-{
-    const char *name = NULL;
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
-    return name ? name : "?";
-}
-
-/* gemm:jit (also x64:gemm:jit) computes with the stack pointer in a block of the heap: the frame of
- * a signal that comes meanwhile overwrites what lies before the block. As part of a convolution it
- * also adds a wrong element on channels-last images. "ref" is slow, or built on gemm:jit (2.6.3).
- */
-static bool is_avoided(const char *name)
-{
-    return strstr(name, "gemm:jit") || strncmp(name, "ref", 3) == 0 || strstr(name, ":ref");
-}
-
-/* The variant-th implementation that will do; NULL when there are not so many. */
-static dnnl_primitive_desc_t find(const void *op_desc, const struct step_attr *attr, int variant)
-{
-    dnnl_primitive_desc_iterator_t at = NULL;
-    dnnl_status_t status =
-        dnnl_primitive_desc_iterator_create(&at, op_desc, attr->attr, onednn_engine, NULL);
-    while (status == dnnl_success) {
-        dnnl_primitive_desc_t found = dnnl_primitive_desc_iterator_fetch(at);
-        if (found && !is_avoided(implementation(found)) && variant-- == 0) {
-            dnnl_primitive_desc_iterator_destroy(at);
-            return found;
-        }
-        dnnl_primitive_desc_destroy(found);
-        status = dnnl_primitive_desc_iterator_next(at);
-    }
-    dnnl_primitive_desc_iterator_destroy(at);
-    return NULL;
-}
-
-/* An iterator that finds its first item in oneDNN's cache of primitives does not step on from it
- * but starts again (2.6.3): the cache must be empty when more than the first item is wanted. It is
- * kept otherwise, so that equal layers share their code. */
-static enum status choose(const void *op_desc, const struct step_attr *attr, int variant,
-                          dnnl_primitive_desc_t *pd, struct error *why)
-{
-    int capacity = 0;
-    if (variant > 0) {
-        DNNL_TRY(dnnl_get_primitive_cache_capacity(&capacity), why);
-        DNNL_TRY(dnnl_set_primitive_cache_capacity(0), why);
-    }
-    *pd = find(op_desc, attr, variant);
-    if (variant > 0)
-        DNNL_TRY(dnnl_set_primitive_cache_capacity(capacity), why);
-    return *pd ? STATUS_OK : REFUSE(why, "oneDNN has nothing but its slow reference for it");
 }
 
 size_t plan_work(struct plan *plan, size_t bytes)
@@ -107,24 +57,26 @@ void *plan_temporary(struct plan *plan, size_t bytes)
     return memory;
 }
 
-dnnl_memory_desc_t step_md(const struct plan_step *step, int arg)
+struct memory_layout step_layout(const struct plan_step *step, int arg)
 {
-    const dnnl_memory_desc_t *md =
-        dnnl_primitive_desc_query_md(step->pd, dnnl_query_exec_arg_md, arg);
-    return md ? *md : (dnnl_memory_desc_t){0};
+    return layout_known(dnnl_primitive_desc_query_md(step->pd, dnnl_query_exec_arg_md, arg));
 }
 
 void step_io(struct plan_step *step, int arg, enum source source, size_t index,
-             const dnnl_memory_desc_t *md)
+             const struct memory_layout *layout)
 {
     step->args[step->arg_count++] =
-        (struct step_arg){.arg = arg, .source = source, .index = index, .md = *md};
+        (struct step_arg){.arg = arg, .source = source, .index = index, .layout = *layout};
 }
 
-void step_packed(struct plan_step *step, int arg, const dnnl_memory_desc_t *from, const void *data)
+void step_packed(struct plan_step *step, int arg, const struct memory_layout *from,
+                 const void *data)
 {
-    step->args[step->arg_count++] = (struct step_arg){
-        .arg = arg, .source = SOURCE_PACKED, .md = step_md(step, arg), .from = *from, .data = data};
+    step->args[step->arg_count++] = (struct step_arg){.arg = arg,
+                                                      .source = SOURCE_PACKED,
+                                                      .layout = step_layout(step, arg),
+                                                      .from = *from,
+                                                      .data = data};
 }
 
 /* Takes pd into the plan with its scratch memory. */
@@ -132,21 +84,21 @@ static struct plan_step *add_step(struct plan *plan, dnnl_primitive_desc_t pd)
 {
     struct plan_step *step = &plan->steps[plan->step_count++];
     *step = (struct plan_step){.pd = pd};
-    dnnl_memory_desc_t scratch = step_md(step, DNNL_ARG_SCRATCHPAD);
-    size_t bytes = dnnl_memory_desc_get_size(&scratch);
+    struct memory_layout scratch = step_layout(step, DNNL_ARG_SCRATCHPAD);
+    size_t bytes = layout_size(&scratch);
     if (bytes)
         step_io(step, DNNL_ARG_SCRATCHPAD, SOURCE_WORK, plan_work(plan, bytes), &scratch);
     return step;
 }
 
-enum status plan_step(struct plan *plan, const void *op_desc, struct plan_step **step,
+enum status plan_step(struct plan *plan, const struct operation *operation, struct plan_step **step,
                       struct error *why)
 {
     struct step_attr *attr = &plan->attr;
     DNNL_TRY(dnnl_primitive_attr_set_post_ops(attr->attr, attr->ops), why);
     int variant = plan->step_count == 0 ? plan->variant : 0;
     dnnl_primitive_desc_t pd = NULL;
-    TRY(choose(op_desc, attr, variant, &pd, why));
+    TRY(operation_choose(operation, attr->attr, variant, &pd, why));
     *step = add_step(plan, pd);
     for (int k = 0; k < attr->arg_count; k++)
         (*step)->args[(*step)->arg_count++] = attr->args[k];
@@ -154,13 +106,13 @@ enum status plan_step(struct plan *plan, const void *op_desc, struct plan_step *
     return STATUS_OK;
 }
 
-enum status plan_reorder(struct plan *plan, const dnnl_memory_desc_t *from,
-                         const dnnl_memory_desc_t *to, struct plan_step **step, struct error *why)
+enum status plan_reorder(struct plan *plan, const struct memory_layout *from,
+                         const struct memory_layout *to, struct plan_step **step, struct error *why)
 {
     dnnl_primitive_desc_t pd;
     TRY(plan_attr(plan, why));
-    DNNL_TRY(dnnl_reorder_primitive_desc_create(&pd, from, onednn_engine, to, onednn_engine,
-                                                plan->attr.attr),
+    DNNL_TRY(dnnl_reorder_primitive_desc_create(&pd, layout_md(from), onednn_engine, layout_md(to),
+                                                onednn_engine, plan->attr.attr),
              why);
     *step = add_step(plan, pd);
     (*step)->conversion = true;
@@ -177,18 +129,18 @@ void plan_last_first(struct plan *plan)
 }
 
 enum status step_weights(struct plan *plan, struct plan_step *step, int arg, int input,
-                         const dnnl_memory_desc_t *from, const void *data, struct error *why)
+                         const struct memory_layout *from, const void *data, struct error *why)
 {
-    dnnl_memory_desc_t wanted = step_md(step, arg);
+    struct memory_layout wanted = step_layout(step, arg);
     if (data) {
         step_packed(step, arg, from, data);
         return STATUS_OK;
     }
-    if (dnnl_memory_desc_equal(&wanted, from)) {
+    if (layout_equal(&wanted, from)) {
         step_io(step, arg, SOURCE_IN, (size_t)input, from);
         return STATUS_OK;
     }
-    size_t work = plan_work(plan, dnnl_memory_desc_get_size(&wanted));
+    size_t work = plan_work(plan, layout_size(&wanted));
     step_io(step, arg, SOURCE_WORK, work, &wanted);
     TRY(plan_reorder(plan, from, &wanted, &step, why));
     step_io(step, DNNL_ARG_FROM, SOURCE_IN, (size_t)input, from);
@@ -214,7 +166,7 @@ static void name_steps(const struct plan *plan, char *text, size_t size)
     int conversions = 0;
     for (int k = 0; k < plan->step_count; k++) {
         conversions += plan->steps[k].conversion;
-        name = plan->steps[k].conversion ? name : implementation(plan->steps[k].pd);
+        name = plan->steps[k].conversion ? name : implementation_name(plan->steps[k].pd);
     }
     if (conversions)
         snprintf(text, size, "%s, %d conversions", name, conversions);

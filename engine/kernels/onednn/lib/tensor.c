@@ -10,31 +10,21 @@ bool is_op(const struct kernel_query *q, const char *name)
     return strcmp(onednn_host->node_op(q->node), name) == 0;
 }
 
-/* ---- memory descriptors ---- */
+/* ---- layouts ---- */
 
-/* A desc that oneDNN rejects comes back zeroed: it has no dimensions, and no primitive takes it. */
-dnnl_memory_desc_t md_strided(int rank, const int64_t *dims, const int64_t *strides)
+struct memory_layout layout_strided(struct plan *plan, int rank, const int64_t *dims,
+                                    const int64_t *strides)
 {
-    dnnl_dims_t dim = {0}, stride = {0};
-    dnnl_memory_desc_t md;
-    memcpy(dim, dims, (size_t)rank * sizeof(*dims));
-    memcpy(stride, strides, (size_t)rank * sizeof(*strides));
-    if (dnnl_memory_desc_init_by_strides(&md, rank, dim, dnnl_f32, stride) != dnnl_success)
-        memset(&md, 0, sizeof(md));
-    return md;
+    return layout_of(&plan->layouts, dnnl_f32, rank, dims, strides);
 }
 
-dnnl_memory_desc_t md_any(int rank, const int64_t *dims)
+struct memory_layout layout_any(struct plan *plan, int rank, const int64_t *dims)
 {
-    dnnl_dims_t dim = {0};
-    dnnl_memory_desc_t md;
-    memcpy(dim, dims, (size_t)rank * sizeof(*dims));
-    if (dnnl_memory_desc_init_by_tag(&md, rank, dim, dnnl_f32, dnnl_format_tag_any) != dnnl_success)
-        memset(&md, 0, sizeof(md));
-    return md;
+    return layout_of(&plan->layouts, dnnl_f32, rank, dims, NULL);
 }
 
-enum status md_from_desc(const struct desc *desc, dnnl_memory_desc_t *md, struct error *why)
+enum status layout_from_desc(struct plan *plan, const struct desc *desc,
+                             struct memory_layout *layout, struct error *why)
 {
     if (desc->dtype != DTYPE_F32)
         return REFUSE(why, "only f32");
@@ -43,10 +33,10 @@ enum status md_from_desc(const struct desc *desc, dnnl_memory_desc_t *md, struct
             return REFUSE(why, "empty tensor");
     static const int64_t one[] = {1};
     if (desc->shape.rank == 0)
-        *md = md_strided(1, one, one);
+        *layout = layout_strided(plan, 1, one, one);
     else
-        *md = md_strided(desc->shape.rank, desc->shape.dim, desc->stride);
-    return md->ndims ? STATUS_OK : REFUSE(why, "strides that oneDNN does not know");
+        *layout = layout_strided(plan, desc->shape.rank, desc->shape.dim, desc->stride);
+    return layout->rank ? STATUS_OK : REFUSE(why, "strides that oneDNN does not know");
 }
 
 /* ---- epilogues ---- */
@@ -65,8 +55,8 @@ struct eltwise eltwise_of(enum function function, float p, float q)
         return (struct eltwise){dnnl_eltwise_gelu_erf, 0, 0};
     case FN_GELU_TANH:
         return (struct eltwise){dnnl_eltwise_gelu_tanh, 0, 0};
-    case FN_HARD_SWISH:
-        return (struct eltwise){dnnl_eltwise_hardswish, 0, 0};
+    case FN_HARD_SWISH: /* version 2 knows the usual line without being told */
+        return (struct eltwise){dnnl_eltwise_hardswish, 1.0 / 6, 0.5};
     case FN_LEAKY_RELU:
         return (struct eltwise){dnnl_eltwise_relu, a, 0};
     case FN_MISH:
@@ -78,7 +68,7 @@ struct eltwise eltwise_of(enum function function, float p, float q)
     case FN_SILU:
         return (struct eltwise){dnnl_eltwise_swish, 1, 0};
     case FN_SOFTPLUS:
-        return (struct eltwise){dnnl_eltwise_soft_relu, 0, 0};
+        return (struct eltwise){dnnl_eltwise_soft_relu, 1, 0};
     case FN_SQRT:
         return (struct eltwise){dnnl_eltwise_sqrt, 0, 0};
     case FN_TANH:
@@ -93,12 +83,7 @@ struct eltwise eltwise_of(enum function function, float p, float q)
 static bool has_eltwise(const struct step_attr *attr, dnnl_alg_kind_t kind)
 {
     for (int k = 0; k < dnnl_post_ops_len(attr->ops); k++) {
-        float scale, alpha, beta;
-        dnnl_alg_kind_t other;
-        if (dnnl_post_ops_get_kind(attr->ops, k) == dnnl_eltwise &&
-            dnnl_post_ops_get_params_eltwise(attr->ops, k, &scale, &other, &alpha, &beta) ==
-                dnnl_success &&
-            other == kind)
+        if (dnnl_post_ops_get_kind(attr->ops, k) == dnnl_eltwise && post_alg(attr->ops, k) == kind)
             return true;
     }
     return false;
@@ -109,7 +94,7 @@ enum status post_eltwise(struct step_attr *attr, dnnl_alg_kind_t kind, double al
 {
     if (has_eltwise(attr, kind))
         return REFUSE(why, "oneDNN 2.6 mixes up two epilogues of one kind");
-    DNNL_TRY(dnnl_post_ops_append_eltwise(attr->ops, 1.0f, kind, (float)alpha, (float)beta), why);
+    DNNL_TRY(post_append_eltwise(attr->ops, kind, (float)alpha, (float)beta), why);
     return STATUS_OK;
 }
 
@@ -163,19 +148,19 @@ static enum status group_operand(const struct kernel_query *q, const struct desc
     return STATUS_OK;
 }
 
-/* One binary post-op whose operand is input `input`, laid out as md. */
+/* One binary post-op whose operand is input `input`, laid out as that. */
 static enum status post_binary(struct step_attr *attr, dnnl_alg_kind_t kind, int input,
-                               const dnnl_memory_desc_t *md, struct error *why)
+                               const struct memory_layout *layout, struct error *why)
 {
     if (attr->arg_count == POST_MAX)
         return REFUSE(why, "epilogue with more than %d operands", POST_MAX);
     int place = dnnl_post_ops_len(attr->ops);
-    DNNL_TRY(dnnl_post_ops_append_binary(attr->ops, kind, md), why);
+    DNNL_TRY(dnnl_post_ops_append_binary(attr->ops, kind, layout_md(layout)), why);
     attr->args[attr->arg_count++] =
         (struct step_arg){.arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1,
                           .source = SOURCE_IN,
                           .index = (size_t)input,
-                          .md = *md};
+                          .layout = *layout};
     return STATUS_OK;
 }
 
@@ -191,9 +176,9 @@ static enum status append_binary(const struct kernel_query *q, const struct grou
     for (int k = 0; k < grouping->rank; k++)
         TRY(group_operand(q, operand, grouping->first[k], grouping->first[k + 1], &dim[k],
                           &stride[k], why));
-    dnnl_memory_desc_t md = md_strided(grouping->rank, dim, stride);
+    struct memory_layout layout = layout_strided(attr->plan, grouping->rank, dim, stride);
     return post_binary(attr, post->kind == POST_ADD ? dnnl_binary_add : dnnl_binary_mul,
-                       post->input, &md, why);
+                       post->input, &layout, why);
 }
 
 enum status post_append(const struct kernel_query *q, const struct grouping *grouping,
