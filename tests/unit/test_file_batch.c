@@ -62,6 +62,24 @@ TEST(bytes_that_are_no_model_have_no_batch)
     }
 }
 
+/* Bug: of 600 inputs each looked at all fields of an initialiser without a name, and nobody counted
+ * them: with more of both a plan took hours. */
+TEST(a_file_of_too_many_fields_has_no_batch)
+{
+    struct builder b = {0};
+    (void)state;
+    build_model(&b, 17);
+    build_open(&b, 5);
+    for (int k = 0; k < 400000; k++)
+        build_number(&b, 2, 1);
+    build_close(&b);
+    for (int k = 0; k < 600; k++)
+        build_input(&b, "x", 1, "2,3");
+    build_end(&b);
+    assert_int_equal(wire_batch(b.bytes, b.size), 0);
+    build_release(&b);
+}
+
 TEST(a_file_without_a_given_batch_has_the_id_of_its_own)
 {
     char path[64];

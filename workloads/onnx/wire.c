@@ -144,20 +144,21 @@ enum status wire_check_tensor(const void *bytes, size_t size, struct error *err)
 
 /* ---- the batch ---- */
 
-/* Inputs times fields: more than any model has, and soon over. */
-enum { FIELDS_LOOKED_AT = 20000000 };
+/* All that are looked at, those of inputs and of initialisers too, of which each is compared with
+ * each: more than any model needs, and over in about a second. */
+enum { FIELDS_LOOKED_AT = 200000000 };
 
 struct field {
     uint64_t number, value; /* a length where it has a body */
     struct cursor body;
 };
 
-/* False at the end, and where the bytes are no message. */
-static bool next_field(struct cursor *c, struct field *f)
+/* False at the end, where the bytes are no message, and where no more are to be looked at. */
+static bool next_field(struct cursor *c, struct field *f, int64_t *left)
 {
     uint64_t tag;
     *f = (struct field){0};
-    if (c->at >= c->end || !take_varint(c, &tag))
+    if (--*left <= 0 || c->at >= c->end || !take_varint(c, &tag))
         return false;
     f->number = tag >> 3;
     switch (tag & 7) {
@@ -181,23 +182,23 @@ static bool next_field(struct cursor *c, struct field *f)
 }
 
 /* The first field of that number. */
-static bool find_field(struct cursor c, uint64_t number, struct field *out)
+static bool find_field(struct cursor c, uint64_t number, struct field *out, int64_t *left)
 {
-    while (next_field(&c, out))
+    while (next_field(&c, out, left))
         if (out->number == number)
             return true;
     return false;
 }
 
 /* Of an input: its first dimension; 1: it has none; 0: it is left open. */
-static int64_t first_dimension(struct cursor input)
+static int64_t first_dimension(struct cursor input, int64_t *left)
 {
     static const uint64_t way[] = {2, 1, 2, 1}; /* type, tensor, shape, dimension */
     struct field f = {.body = input};
     for (int k = 0; k < 4; k++)
-        if (!find_field(f.body, way[k], &f))
+        if (!find_field(f.body, way[k], &f, left))
             return k == 3;
-    bool fixed = find_field(f.body, 1, &f) && (int64_t)f.value > 0;
+    bool fixed = find_field(f.body, 1, &f, left) && (int64_t)f.value > 0;
     return fixed ? (int64_t)f.value : 0;
 }
 
@@ -211,8 +212,8 @@ static bool is_same_text(const struct field *a, const struct field *b)
 static bool is_initialised(struct cursor graph, const struct field *name, int64_t *left)
 {
     struct field f, its;
-    while (next_field(&graph, &f) && --*left > 0)
-        if (f.number == 5 && find_field(f.body, 8, &its) && is_same_text(&its, name))
+    while (next_field(&graph, &f, left))
+        if (f.number == 5 && find_field(f.body, 8, &its, left) && is_same_text(&its, name))
             return true;
     return false;
 }
@@ -222,16 +223,19 @@ int64_t wire_batch(const void *bytes, size_t size)
     const unsigned char *start = bytes;
     struct field graph, f, name;
     int64_t batch = 0, left = FIELDS_LOOKED_AT;
-    if (!size || !find_field((struct cursor){start, start + size}, 7, &graph) || !graph.body.at)
+    if (!size || !find_field((struct cursor){start, start + size}, 7, &graph, &left) ||
+        !graph.body.at)
         return 0;
     struct cursor at = graph.body;
-    while (next_field(&at, &f) && --left > 0) {
+    while (next_field(&at, &f, &left)) {
         if (f.number != 11 ||
-            (find_field(f.body, 1, &name) && is_initialised(graph.body, &name, &left)))
+            (find_field(f.body, 1, &name, &left) && is_initialised(graph.body, &name, &left)))
             continue;
-        int64_t first = first_dimension(f.body);
-        if (!first)
-            return 1;
+        int64_t first = first_dimension(f.body, &left);
+        if (!first) {
+            batch = 1;
+            break;
+        }
         batch = batch ? batch : first;
     }
     return left <= 0 ? 0 : batch ? batch : 1;
