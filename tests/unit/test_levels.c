@@ -52,9 +52,9 @@ TEST(many_readings_stay_within_the_buffer)
         least = took < least ? took : least;
         assert_true(isnan(now.value[LEVEL_DRAM]) || now.value[LEVEL_DRAM] > 0);
     }
-    if (least > 60000000) /* the least disturbed of them; about 10 ms */
-        fail_msg("a reading takes %g ms", (double)least * 1e-6);
     levels_close(levels);
+    if (least > 60000000 && !UNIT_SANITIZED) /* the least disturbed of them; about 10 ms */
+        fail_msg("a reading takes %g ms", (double)least * 1e-6);
 }
 
 TEST(what_cannot_be_had_has_a_reason)
