@@ -49,13 +49,24 @@ CFLAGS_ALL   = -std=c11 $(WARN) $(if $(WERROR),-Werror) -fno-common $(OPT) $(CFL
 LDFLAGS_ALL  = $(OPT) $(LDFLAGS)
 LDLIBS_ALL   = -pthread -lm -ldl -lprotobuf-c -lsqlite3 -lhwloc -lstdc++ $(LDLIBS)
 COMPILE      = $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP
-CXX_OF       = $(if $(findstring clang,$(CC)),clang++,g++)
+# Beside the C compiler: clang++-14 of clang-14, aarch64-linux-gnu-g++ of aarch64-linux-gnu-gcc.
+CXX_OF      := $(shell echo '$(CC)' | sed -E 's|^(([^ ]* )*[^ ]*)clang([^/ ]*)( -.*)?$$|\1clang++\3\4|;t; \
+                 s|^(([^ ]* )*[^ ]*)gcc([^/ ]*)( -.*)?$$|\1g++\3\4|;t; s|.*|g++|')
+
+# The compiler's own, so that a cross compiler suffices.
+ifeq ($(origin LD),default)
+LD := $(or $(shell $(CC) -print-prog-name=ld 2>/dev/null),ld)
+endif
+ifeq ($(origin AR),default)
+AR := $(or $(shell $(CC) -print-prog-name=ar 2>/dev/null),ar)
+endif
 
 # With other flags everything is compiled again, but not for WERROR.
 FLAGS = $(CC) $(CPPFLAGS_ALL) $(filter-out -Werror,$(CFLAGS_ALL)) $(foreach i,$(ISAS),$(ISA_$i))
 
 # Instruction sets that native kernels are compiled for.
-ISAS := scalar $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
+TARGET := $(shell $(CC) -dumpmachine 2>/dev/null || uname -m)
+ISAS := scalar $(if $(filter x86_64%,$(TARGET)),avx2 avx512)
 SANITIZED  := $(filter asan tsan fuzz,$(CONFIG))
 ISA_scalar := $(if $(SANITIZED),$(if $(filter fuzz,$(CONFIG)),-fno-sanitize=all),-O3 -g1) -fno-math-errno
 # One version checked for undefined behaviour is enough: unrolled code takes minutes per file.
@@ -335,13 +346,13 @@ $(B)/ridge: $(MAIN_OBJ) $(OBJ)
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(LDLIBS_ALL)
 
 $(B)/libridge.a: $(OBJ)
-	@rm -f $@.new; ar rcsT $@.new $^; mv $@.new $@
+	@rm -f $@.new; $(AR) rcsT $@.new $^; mv $@.new $@
 
 $(B)/gen/%.o: $(B)/gen/%.c $(B)/gen/flags
 	@$(CC) -I. -I$(B)/gen $(OPT) -fPIE -c -o $@ $<
 
 $(B)/libplugin.a: $(PLUGIN_LIB:%.c=$(B)/%.o)
-	@rm -f $@; ar rcs $@ $^
+	@rm -f $@; $(AR) rcs $@ $^
 $(PLUGIN_LIB:%.c=$(B)/%.o): private CODE := -fPIC -fvisibility=hidden
 
 CODE := -fPIE
