@@ -263,8 +263,10 @@ static double run_product(const struct kernel *kernel, struct product *p)
     kernel->launch(kernel_state, &args);
     kernel_release(kernel, kernel_state);
     free(workspace);
-    for (int k = 0; k < SIDE * SIDE; k++)
-        worst = fmax(worst, fabs((double)p->c[k] - p->want[k]));
+    for (int k = 0; k < SIDE * SIDE; k++) {
+        double error = fabs((double)p->c[k] - p->want[k]);
+        worst = error > worst ? error : worst; /* fmax crashes gcc 12.2 for aarch64 */
+    }
     return worst;
 }
 
