@@ -90,8 +90,7 @@ static double number_of(const struct report *r, const char *category, const char
 
 static const char *cpu_name(const struct report *r)
 {
-    const char *name = text_of(r, "cpu", "model_name");
-    return name[0] ? name : text_of(r, "cpu", "part"); /* Arm */
+    return text_of(r, "cpu", "model_name");
 }
 
 static bool is_virtual(const struct report *r)

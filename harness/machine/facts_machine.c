@@ -190,6 +190,51 @@ static void read_memory_size(struct facts *facts)
                "%.0f", strtod(text, NULL) / (1 << 20));
 }
 
+/* Cores of servers, as lscpu calls them. */
+static const struct arm_core {
+    const char *implementer, *part, *name;
+} arm_cores[] = {
+    {"0x41", "0xd07", "Arm Cortex-A57"},
+    {"0x41", "0xd08", "Arm Cortex-A72"},
+    {"0x41", "0xd0c", "Arm Neoverse-N1"},
+    {"0x41", "0xd40", "Arm Neoverse-V1"},
+    {"0x41", "0xd49", "Arm Neoverse-N2"},
+    {"0x41", "0xd4a", "Arm Neoverse-E1"},
+    {"0x41", "0xd4f", "Arm Neoverse-V2"},
+    {"0x41", "0xd83", "Arm Neoverse-V3AE"},
+    {"0x41", "0xd84", "Arm Neoverse-V3"},
+    {"0x41", "0xd8e", "Arm Neoverse-N3"},
+    {"0x43", "0x0af", "Cavium ThunderX2"},
+    {"0x46", "0x001", "Fujitsu A64FX"},
+    {"0x48", "0xd01", "HiSilicon TaiShan-v110"},
+    {"0x4e", "0x004", "NVIDIA Carmel"},
+    {"0x6d", "0xd49", "Microsoft Azure-Cobalt-100"},
+    {"0xc0", "0xac3", "Ampere-1"},
+    {"0xc0", "0xac4", "Ampere-1a"},
+};
+
+/* Kernels for Arm print numbers where those for x86 print a name. */
+static void read_arm_name(struct facts *facts)
+{
+    char implementer[32], part[32], name[64];
+    if (procfs_key(facts->root, CPUINFO, "model name", name, sizeof(name)) == FACT_OK ||
+        procfs_key(facts->root, CPUINFO, "CPU part", part, sizeof(part)) != FACT_OK ||
+        procfs_key(facts->root, CPUINFO, "CPU implementer", implementer, sizeof(implementer)) !=
+            FACT_OK)
+        return;
+    snprintf(name, sizeof(name), "Arm (implementer %.10s, part %.10s)", implementer, part);
+    for (int k = 0; k < ARRAY_COUNT(arm_cores); k++)
+        if (strcmp(arm_cores[k].implementer, implementer) == 0 &&
+            strcmp(arm_cores[k].part, part) == 0)
+            snprintf(name, sizeof(name), "%s", arm_cores[k].name);
+    facts_text(
+        facts,
+        (struct fact){
+            .category = "cpu", .key = "model_name", .source = CPUINFO, .class = FACT_IDENTITY},
+        "%s", name);
+}
+
+/* Only x86 has a flag for it: elsewhere its absence proves nothing. */
 static void read_hypervisor(struct facts *facts)
 {
     char flags[8192], type[64];
@@ -197,9 +242,12 @@ static void read_hypervisor(struct facts *facts)
                         .key = "virtual_machine",
                         .source = CPUINFO,
                         .class = FACT_IDENTITY};
-    procfs_key(facts->root, CPUINFO, "flags", flags, sizeof(flags));
     bool xen = procfs_line(facts->root, "/sys/hypervisor/type", type, sizeof(type)) == FACT_OK;
-    facts_text(facts, fact, "%s", xen || strstr(flags, " hypervisor") ? "yes" : "no");
+    fact.status = procfs_key(facts->root, CPUINFO, "flags", flags, sizeof(flags));
+    if (xen || fact.status == FACT_OK)
+        facts_text(facts, fact, "%s", xen || strstr(flags, " hypervisor") ? "yes" : "no");
+    else
+        facts_add(facts, fact);
 }
 
 void facts_machine(struct facts *facts)
@@ -209,7 +257,14 @@ void facts_machine(struct facts *facts)
     read_governors(facts);
     read_idle_states(facts);
     read_memory_size(facts);
+    read_arm_name(facts);
     read_hypervisor(facts);
+}
+
+static void add_absent(struct facts *facts, struct fact fact)
+{
+    fact.status = FACT_ABSENT;
+    facts_add(facts, fact);
 }
 
 void facts_topology(struct facts *facts)
@@ -245,8 +300,11 @@ void facts_topology(struct facts *facts)
         facts_number(facts, fact, n.caches[level - 1]);
         fact.key = bytes[level - 1];
         fact.unit = "B";
-        facts_number(facts, fact,
-                     (double)topology_cache_bytes(topology, level, topology_first_cpu(topology)));
+        int64_t size = topology_cache_bytes(topology, level, topology_first_cpu(topology));
+        if (size > 0)
+            facts_number(facts, fact, (double)size);
+        else /* there is none, or the firmware does not tell */
+            add_absent(facts, fact);
     }
     topology_close(topology);
 }

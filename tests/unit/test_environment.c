@@ -200,6 +200,40 @@ TEST(missing_facts_say_so)
     assert_true(gone && gone->status == FACT_ABSENT);
 }
 
+/* Whether it is a virtual machine cannot be seen there. */
+TEST(a_cpu_of_arm_has_a_name)
+{
+    struct machine *m = *state;
+    put_file(m->root, "/proc/cpuinfo",
+             "processor\t: 0\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd sve2\n"
+             "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x0\n"
+             "CPU part\t: 0xd4f\nCPU revision\t: 0\n");
+    struct environment e = probe(m, false);
+    assert_string_equal(value(&e, "cpu", "model_name"), "Arm Neoverse-V2");
+    assert_string_equal(value(&e, "cpu", "features"), "fp asimd sve2");
+    const struct fact *virtual = environment_find(&e, "container", "virtual_machine");
+    assert_true(virtual && virtual->status == FACT_ABSENT);
+    put_file(m->root, "/proc/cpuinfo", "CPU implementer\t: 0x99\nCPU part\t: 0x123\n");
+    e = probe(m, false);
+    assert_string_equal(value(&e, "cpu", "model_name"), "Arm (implementer 0x99, part 0x123)");
+}
+
+/* As in virtual machines for Arm: hwloc knows the CPUs alone. */
+TEST(a_cache_of_unknown_size_is_absent)
+{
+    struct machine *m = *state;
+    struct environment e;
+    setenv("HWLOC_SYNTHETIC", "pu:2", 1);
+    MUST(environment_probe_at, &(struct environment_options){.root = ""}, &e, &m->arena);
+    unsetenv("HWLOC_SYNTHETIC");
+    static const char *const keys[] = {"l1d", "l2", "l3"};
+    for (int k = 0; k < ARRAY_COUNT(keys); k++) {
+        const struct fact *fact = environment_find(&e, "topology", keys[k]);
+        assert_true(fact && fact->status == FACT_ABSENT && !fact->value[0]);
+    }
+    assert_string_equal(value(&e, "topology", "cpus"), "2");
+}
+
 TEST(variables_and_libraries)
 {
     struct environment e = probe(*state, false);
