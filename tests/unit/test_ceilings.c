@@ -98,6 +98,26 @@ TEST(loops_do_their_work)
     free(block);
 }
 
+#if defined(__aarch64__)
+/* Neoverse V1 and V2 have 4 units that take 4 cycles each; there are 32 registers. A step adds the
+ * product to the sum, which is what the instruction overwrites. */
+TEST(arm_has_chains_for_all_its_units)
+{
+    enum { ROUNDS = 100, STEPS = 8 * ROUNDS, LANES = 4 };
+    float sink, total = 0;
+    int chains = (int)(roof_fma_f32_scalar(ROUNDS, &sink) / (STEPS * LANES * 2));
+    assert_in_range(chains, 16, 28);
+    for (int c = 0; c < chains; c++) {
+        float sum = (float)c;
+        for (int k = 0; k < STEPS; k++)
+            sum = fmaf(0.999f, 1e-3f, sum);
+        for (int lane = 0; lane < LANES; lane++)
+            total += sum;
+    }
+    assert_true(sink == total);
+}
+#endif
+
 struct visits {
     int64_t rounds[4];
 };

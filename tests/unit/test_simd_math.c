@@ -231,6 +231,16 @@ TEST(activations)
     }
 }
 
+#if defined(__aarch64__) || defined(__AVX2__)
+/* (1 + 2^-12)^2 has one bit more than a float. */
+TEST(multiply_adds_round_once)
+{
+    vf x = vf_set1(1 + 0x1p-12f), square = vf_set1(1 + 0x1p-11f);
+    assert_true(vf_max_of(vf_fma(x, x, vf_neg(square))) == 0x1p-24f);
+    assert_true(vf_max_of(vf_fnma(x, x, square)) == -0x1p-24f);
+}
+#endif
+
 TEST(masks_and_bools)
 {
     uint8_t back[16];

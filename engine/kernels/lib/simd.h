@@ -227,8 +227,13 @@ SIMD_INLINE vf vf_add(vf a, vf b) { return a + b; }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return a - b; }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return a * b; }
 SIMD_INLINE vf vf_div(vf a, vf b) { return a / b; }
+#if defined(__aarch64__) /* one instruction, which ISO C lets no compiler make of a * b + c */
+SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return fmaf(a, b, c); }
+SIMD_INLINE vf vf_fnma(vf a, vf b, vf c) { return fmaf(-a, b, c); }
+#else
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return a * b + c; }
 SIMD_INLINE vf vf_fnma(vf a, vf b, vf c) { return c - a * b; }
+#endif
 SIMD_INLINE vf vf_min(vf a, vf b) { return a < b ? a : b; }
 SIMD_INLINE vf vf_max(vf a, vf b) { return a > b ? a : b; }
 SIMD_INLINE vf vf_sqrt(vf a) { return sqrtf(a); }
