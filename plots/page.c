@@ -70,8 +70,9 @@ void page_end_table(struct page *page)
 
 int64_t page_find(const struct grid *grid, int64_t result)
 {
+    int column = grid_column_find(grid, "result");
     for (int64_t row = 0; row < grid->row_count; row++)
-        if ((int64_t)grid_number(grid, row, "result") == result)
+        if ((int64_t)grid_at(grid, row, column)->real == result)
             return row;
     return -1;
 }
@@ -139,9 +140,9 @@ bool page_is_valid(const struct grid *results, int64_t row)
            strcmp(grid_text(results, row, "verdict"), "valid") == 0;
 }
 
-static double loss_of(const struct grid *bounds, int64_t row)
+static double loss_of(const struct grid *bounds, int64_t row, int column)
 {
-    double loss = grid_number(bounds, row, "recoverable");
+    double loss = grid_at(bounds, row, column)->real;
     return isfinite(loss) ? loss : 0;
 }
 
@@ -149,12 +150,14 @@ bool page_is_pictured(const struct page *page, int64_t result)
 {
     const struct grid *g = &page->bounds;
     int64_t this_row = page_find(g, result);
-    int before = 0;
+    int before = 0, column = grid_column_find(g, "recoverable");
     if (g->row_count <= PAGE_PICTURED_MAX || this_row < 0)
         return true;
-    for (int64_t row = 0; row < g->row_count; row++)
-        before += loss_of(g, row) > loss_of(g, this_row) ||
-                  (loss_of(g, row) == loss_of(g, this_row) && row < this_row);
+    double loss = loss_of(g, this_row, column);
+    for (int64_t row = 0; row < g->row_count && before < PAGE_PICTURED_MAX; row++) {
+        double other = loss_of(g, row, column);
+        before += other > loss || (other == loss && row < this_row);
+    }
     return before < PAGE_PICTURED_MAX;
 }
 

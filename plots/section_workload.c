@@ -169,12 +169,20 @@ static void put_sentence(struct page *page, const struct summary *s)
 
 /* ---- tables ---- */
 
-static double time_of(const struct grid *kinds, int64_t result)
+/* Rows of `kinds` of a result stand together: [first, end). */
+static int64_t end_of(const struct grid *kinds, int64_t first, int64_t result)
+{
+    int64_t end = first;
+    while (end < kinds->row_count && (int64_t)grid_number(kinds, end, "result") == result)
+        end++;
+    return end;
+}
+
+static double time_of(const struct grid *kinds, int64_t first, int64_t end)
 {
     double sum = 0;
-    for (int64_t row = 0; row < kinds->row_count; row++)
-        if ((int64_t)grid_number(kinds, row, "result") == result)
-            sum += grid_number(kinds, row, "seconds") > 0 ? grid_number(kinds, row, "seconds") : 0;
+    for (int64_t row = first; row < end; row++)
+        sum += grid_number(kinds, row, "seconds") > 0 ? grid_number(kinds, row, "seconds") : 0;
     return sum;
 }
 
@@ -204,14 +212,15 @@ static void put_kinds(struct page *page, int64_t result)
 {
     static const char *const titles[] = {"Operator", "#Steps",       "#Time",
                                          "Share",    "#Performance", "#Streamed"};
-    double total = time_of(&page->kinds, result);
+    const struct grid *kinds = &page->kinds;
+    int64_t first = page_find(kinds, result), end = first < 0 ? -1 : end_of(kinds, first, result);
+    double total = time_of(kinds, first, end);
     if (!(total > 0))
         return;
     page_raw(page, "<h4>Time by operator</h4>\n");
     page_begin_table(page, "sortable", titles, ARRAY_COUNT(titles));
-    for (int64_t row = 0; row < page->kinds.row_count; row++)
-        if ((int64_t)grid_number(&page->kinds, row, "result") == result)
-            put_kind(page, row, total);
+    for (int64_t row = first; row < end; row++)
+        put_kind(page, row, total);
     page_end_table(page);
 }
 

@@ -21,7 +21,8 @@ FROM result AS r
 JOIN op AS o ON o.result = r.id AND o.provider = 'reference'
 LEFT JOIN metric AS m ON m.result = r.id AND m.op = o.idx AND m.name = 'time_s'
 WHERE r.run = :run
-    AND NOT EXISTS (SELECT 1 FROM metric WHERE result = r.id AND name = 'reference_steps')
+    AND NOT EXISTS (SELECT 1 FROM metric WHERE result = r.id AND op IS NULL
+                        AND name = 'reference_steps')
 GROUP BY r.id
 UNION ALL
 SELECT r.id, r.sequence, m.name, substr(m.formula, 7)

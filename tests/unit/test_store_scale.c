@@ -101,6 +101,28 @@ TEST(views_are_quick)
     store_close(store);
 }
 
+/* A view that reads all steps or all numbers once per result takes seconds. */
+TEST(views_of_many_points_are_quick)
+{
+    enum { RESULTS = 1000, FEW_STEPS = 16 };
+    struct place *place = *state;
+    struct store *store = place_store(place->db);
+    struct run_head head = made_head(uuids[0], 0);
+    struct made_record made;
+    int64_t run;
+    MUST(run_begin, store, &head, &run);
+    for (int k = 0; k < RESULTS; k++) {
+        assert_int_equal(made_record(&made, k, 0.02, 1, FEW_STEPS), STATUS_OK);
+        MUST(run_put, store, run, &made.record);
+        made_release(&made);
+    }
+    MUST(run_end, store, run, true, true, "");
+    double all = slowest_view(store, true);
+    printf("# slowest view of %d results: %.3f s\n", RESULTS, all);
+    assert_true(all < 1);
+    store_close(store);
+}
+
 TEST(merging_is_quick)
 {
     struct place *place = *state;
