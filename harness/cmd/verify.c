@@ -3,6 +3,7 @@
  * ridge verify: the compiled network against the float64 reference, on the same weights and
  * inputs. The error is norm-wise: max |y - r| / max |r| over each output. --all takes every
  * workload of the list with its default parameters; one that fails does not stop the others. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,11 +102,23 @@ static void print_json(struct json *json, const struct outcome *r)
     json_close(json);
 }
 
+/* As many digits as tell the error from the bound, three at least. */
+static void print_error(double error, double bound)
+{
+    char texts[2][40];
+    int digits = 3;
+    do {
+        snprintf(texts[0], sizeof(texts[0]), "%.*g", digits, error);
+        snprintf(texts[1], sizeof(texts[1]), "%.*g", digits, bound);
+    } while (error != bound && strcmp(texts[0], texts[1]) == 0 && digits++ < DBL_DECIMAL_DIG);
+    printf("max relative error %s (bound %s)  ", texts[0], texts[1]);
+}
+
 static void print_line(const struct outcome *r)
 {
     printf("%-24s %s %s  ", r->spec, r->device, r->precision);
     if (r->status == STATUS_OK)
-        printf("max relative error %.3g (bound %.1g)  ", r->v.error, r->v.bound);
+        print_error(r->v.error, r->v.bound);
     printf("%s%s%s\n", verdict_of(r), r->v.odd[0] ? ": " : "", r->v.odd);
     if (r->v.note[0])
         printf("    note: %s\n", r->v.note);
