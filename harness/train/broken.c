@@ -6,18 +6,33 @@
 
 #include "workloads/training.h"
 
+static bool all_finite(const struct value *value, const float *data)
+{
+    for (int64_t i = 0; value->dtype == DTYPE_F32 && i < shape_count(&value->shape); i++)
+        if (!isfinite(data[i]))
+            return false;
+    return true;
+}
+
 /* The first input of the samples that holds what is no finite number; NULL: none does. */
 static const char *odd_input(struct exe *exe)
 {
     const struct graph *g = exe_graph(exe);
     for (int k = 0; k < g->input_count; k++) {
         const struct value *value = &g->values[g->inputs[k]];
-        const float *data = exe_input(exe, k);
-        if (!batch_gives(g, k) || value->dtype != DTYPE_F32)
-            continue;
-        for (int64_t i = 0; i < shape_count(&value->shape); i++)
-            if (!isfinite(data[i]))
-                return value->name;
+        if (batch_gives(g, k) && !all_finite(value, exe_input(exe, k)))
+            return value->name;
+    }
+    return NULL;
+}
+
+const char *broken_state(struct exe *exe)
+{
+    const struct graph *g = exe_graph(exe);
+    for (int s = 0; s < g->state_count; s++) {
+        const struct value *value = &g->values[g->states[s].before];
+        if (!all_finite(value, exe_input(exe, graph_input_index(g, g->states[s].before))))
+            return value->name;
     }
     return NULL;
 }

@@ -20,6 +20,9 @@ struct broken_step {
     double rate;
 };
 
+/* The first state that holds what is no finite number; NULL: none does. */
+const char *broken_state(struct exe *exe);
+
 /* STATUS_INVALID, with that in the error. */
 enum status broken_step_fail(const struct broken_step *step, struct error *err);
 

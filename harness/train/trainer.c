@@ -228,6 +228,12 @@ static enum status save(struct trainer *t, int64_t step, struct error *err)
     struct train_notes notes;
     if (!job->save || (rank_of(t) != 0 && t->shards.count == 0))
         return STATUS_OK;
+    const char *broken = broken_state(t->exe);
+    if (broken)
+        return FAIL(err, STATUS_INVALID,
+                    "after step %lld \"%s\" is not finite: a smaller --rate may help; nothing was "
+                    "saved of this step in %s",
+                    (long long)step, broken, job->save);
     snprintf(recipe, sizeof(recipe), "%s, rate %g, %lld steps", job->recipe.optimiser,
              job->recipe.schedule.rate, (long long)job->recipe.schedule.steps);
     make_notes(t, &notes);
@@ -482,8 +488,10 @@ static enum status judge_now(struct trainer *t, struct train_result *r, struct e
     if (isfinite(judgement->loss))
         return STATUS_OK;
     return FAIL(err, STATUS_INVALID,
-                "after step %lld the loss of held-out samples is %s: a smaller --rate may help",
-                (long long)r->steps, isnan(judgement->loss) ? "not a number" : "infinite");
+                "after step %lld the loss of held-out samples is %s: a smaller --rate may help%s%s",
+                (long long)r->steps, isnan(judgement->loss) ? "not a number" : "infinite",
+                t->job.save ? "; nothing was saved of this step in " : "",
+                t->job.save ? t->job.save : "");
 }
 
 static enum status run_steps(struct trainer *t, train_watch *watch, void *context,
@@ -521,6 +529,11 @@ enum status trainer_run(struct trainer *t, train_watch *watch, void *context,
     if (t->reader)
         result->read_bytes = t->read_before + reader_bytes(t->reader);
     TRY(status);
-    TRY(save(t, result->steps, err));
-    return judge_now(t, result, err);
+    /* What is broken must not replace the last good file; what could not be judged may be good. */
+    status = judge_now(t, result, err);
+    if (status == STATUS_INVALID)
+        return status;
+    struct error second;
+    enum status saved = save(t, result->steps, status == STATUS_OK ? err : &second);
+    return status == STATUS_OK ? saved : status;
 }

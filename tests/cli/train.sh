@@ -268,10 +268,29 @@ exits 3
 complains 'after step 1 the loss of held-out samples is not a number'
 is "kept as" failed "$(sql 'SELECT status FROM result')"
 # Nor does a smaller rate help weights that are broken already, as those are that this one saved.
-run ridge train ncf --tiny --rate 1e30 -n 1 -t 1 --no-tune --save "$tap_dir/broken"
-run ridge train ncf --tiny --rate 0.001 -n 5 -t 1 --no-tune --resume "$tap_dir/broken"
+# It saves them no longer: here somebody else wrote a weight that is not a number.
+runs ridge train ncf --tiny --optimiser sgd -n 1 -t 1 --no-tune --save "$tap_dir/broken"
+printf '\377\377\377\177' | dd of="$tap_dir/broken" bs=1 conv=notrunc \
+    seek="$(($(wc -c <"$tap_dir/broken") - 4))" 2>/dev/null
+run ridge train ncf --tiny --optimiser sgd -n 5 -t 1 --no-tune --resume "$tap_dir/broken"
+LC_ALL=C sed -i "$(sed -n 's|.*checksum is \([0-9a-f]*\), that of its contents \([0-9a-f]*\);.*|s/\1/\2/|p' "$errors")" \
+    "$tap_dir/broken"
+run ridge train ncf --tiny --optimiser sgd --rate 0.001 -n 5 -t 1 --no-tune --resume "$tap_dir/broken"
 exits 3
 complains 'the loss of step 2 is not a number: so it is with the weights of .*broken: go on from an earlier'
+
+# Broken weights do not replace the last good file: whether samples are held out that tell, or not.
+good=$tap_dir/good
+runs ridge train ncf --tiny -n 1 -t 1 --no-tune --save "$good"
+before=$(cksum <"$good")
+run ridge train ncf --tiny --rate 1e30 -n 1 -t 1 --no-tune --save "$good"
+exits 3
+complains 'is not a number.*nothing was saved of this step in .*good'
+is "the file after a broken step" "$before" "$(cksum <"$good")"
+run ridge train ncf --tiny --rate 1e39 -n 2 --save-every 1 -t 1 --no-tune --save "$good"
+exits 3
+complains 'after step 1 "[^"]*" is not finite.*nothing was saved of this step in .*good'
+is "the file after a broken step in between" "$before" "$(cksum <"$good")"
 
 # One that Ctrl-C ends is kept as interrupted, and never ranked; it was kept as if all steps were made.
 db=$tap_dir/cut.db
