@@ -96,7 +96,7 @@ static const struct option options[] = {
      "parts of an exchange that are under way at a time (default 1, at most 4)"},
     {"json", 0, OPTION_FLAG, offsetof(struct scale_options_given, json), NULL, "machine-readable"},
     RECOMPUTE_OPTIONS(struct scale_options_given),
-    MODEL_OPTIONS(struct scale_options_given),
+    TRAINING_MODEL_OPTIONS(struct scale_options_given),
     {.name = NULL},
 };
 

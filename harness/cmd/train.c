@@ -77,7 +77,7 @@ static const struct option options[] = {
     {"db", 0, OPTION_TEXT, offsetof(struct train_options_given, db), "FILE",
      "keep what it came to in this database, beside the runs of `ridge run`"},
     {"json", 0, OPTION_FLAG, offsetof(struct train_options_given, json), NULL, "machine-readable"},
-    MODEL_OPTIONS(struct train_options_given),
+    TRAINING_MODEL_OPTIONS(struct train_options_given),
     {.name = NULL},
 };
 

@@ -49,15 +49,21 @@ struct model_options {
     MODEL_OPTION(type, TEXT, cache, 0, "cache", "FILE",                                            \
                  "tuner's cache (default: RIDGE_CACHE, or ~/.cache/ridge/tuner.txt)")
 
-#define MODEL_OPTIONS(type)                                                                        \
+#define MODEL_OPTIONS_ON(type, devices, precisions)                                                \
     MODEL_OPTION(type, COUNT, batch, 'b', "batch", "N", "images, sequences or rows"),              \
     MODEL_OPTION(type, THREADS, threads, 't', "threads", "N", "default: every CPU"),               \
     MODEL_OPTION(type, TEXT, providers, 'p', "providers", "LIST",                                  \
                  "only kernels of these: native,onednn,openblas"),                                 \
-    MODEL_OPTION(type, TEXT, device, 'd', "device", "NAME", "where it runs: cpu, cuda, cuda:1"),   \
-    MODEL_OPTION(type, TEXT, precision, 0, "precision", "NAME",                                    \
-                 "f32, tf32, bf16, f16, i8, f8: what device and workload support"),                \
+    MODEL_OPTION(type, TEXT, device, 'd', "device", "NAME", devices),                              \
+    MODEL_OPTION(type, TEXT, precision, 0, "precision", "NAME", precisions),                       \
     COMPILE_OPTIONS(type)
+#define MODEL_OPTIONS(type)                                                                        \
+    MODEL_OPTIONS_ON(type, "where it runs: cpu, cuda, cuda:1",                                     \
+                     "f32, tf32, bf16, f16, i8, f8: what device and workload support")
+/* Of commands that train and do nothing else. */
+#define TRAINING_MODEL_OPTIONS(type)                                                               \
+    MODEL_OPTIONS_ON(type, "cpu: training runs on no other device as yet",                         \
+                     "f32: training is in no other as yet")
 #define MODE_OPTION(type, field)                                                                   \
     {"mode",  0,         OPTION_TEXT, offsetof(type, field),                                       \
      "NAME", "inference, or training: a step, gradients and updates included"}

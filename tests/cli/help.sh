@@ -124,6 +124,13 @@ prints_nothing
 refuses '"resnet5" is neither a command nor a workload, did you mean "resnet50"' ridge help resnet5
 refuses 'did you mean "verify"' ridge help verfy
 
+# The help of both offered "cuda", which both refuse.
+for command in train scale; do
+    runs ridge help "$command"
+    prints '--device NAME +cpu: training runs on no other device as yet$'
+    prints '--precision NAME +f32: training is in no other as yet$'
+done
+
 refuses 'one word too many' ridge help run plan
 
 finish
