@@ -53,6 +53,7 @@ tidy() {
 check floors tools/check_floors.sh
 check names tools/check_names.sh
 check operators tools/check_operator_names.sh
+check variables tools/check_variables.sh
 check sizes tools/check_sizes.sh
 check format format
 check scripts scripts
