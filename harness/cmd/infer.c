@@ -80,7 +80,11 @@ static enum status open_graph(const char *spec, const struct infer_options *o,
                               const struct bindings *bindings, struct graph **g, struct error *err)
 {
     enum precision precision;
-    TRY(precision_from_name(o->model.precision, &precision, err));
+    TRY(model_precision(spec, &o->model, &precision, err));
+    if (o->dims.count && !workload_is_file(spec))
+        return FAIL(err, STATUS_FAILED,
+                    "--dim is for files; a workload's sizes are its parameters: %s:NAME=VALUE",
+                    spec);
     if (!workload_is_file(spec))
         return workload_open(spec, o->model.batch, precision, g, err);
     struct onnx_import_options import = {.batch = o->model.batch,

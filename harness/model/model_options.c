@@ -87,16 +87,17 @@ enum status model_code_choice(const struct model_options *m, struct code_choice 
     return STATUS_OK;
 }
 
-static enum status check_precision(const char *spec, const char *device, enum precision precision,
-                                   struct error *err)
+enum status model_precision(const char *spec, const struct model_options *m,
+                            enum precision *precision, struct error *err)
 {
     char name[DEVICE_NAME_SIZE];
-    device_canonical(device, name);
+    device_canonical(m->device, name);
     bool host = strcmp(name, "cpu") == 0;
-    if (workload_has_precision(workload_of(spec), precision, host))
+    TRY(precision_from_name(m->precision, precision, err));
+    if (workload_has_precision(workload_of(spec), *precision, host))
         return STATUS_OK;
     return FAIL(err, STATUS_FAILED, "precision \"%s\": %s cannot run in it on %s",
-                precision_name(precision), spec, host ? "the CPU" : name);
+                precision_name(*precision), spec, host ? "the CPU" : name);
 }
 
 enum status model_graph_precision(const char *spec, const char *name, enum precision *precision,
@@ -195,8 +196,7 @@ enum status model_open(const char *spec, const struct model_options *m, struct g
     enum precision precision;
     *graph = NULL;
     *exe = NULL;
-    TRY(precision_from_name(m->precision, &precision, err));
-    TRY(check_precision(spec, m->device, precision, err));
+    TRY(model_precision(spec, m, &precision, err));
     TRY(providers_check(m->providers, err));
     TRY(model_graph(spec, m, precision, graph, err));
     enum status status = providers_load(m->providers, err);

@@ -105,6 +105,9 @@ enum status model_graph(const char *spec, const struct model_options *m, enum pr
  * take as long to make as there are. */
 enum status model_graph_bare(const char *spec, const struct model_options *m,
                              enum precision precision, struct graph **graph, struct error *err);
+/* The precision of these options, refused where the model cannot run in it on their device. */
+enum status model_precision(const char *spec, const struct model_options *m,
+                            enum precision *precision, struct error *err);
 /* The precision of that name for what only builds the graph: refused where the graph would be the
  * same as in f32, since an argument without effect gives a wrong answer. */
 enum status model_graph_precision(const char *spec, const char *name, enum precision *precision,
