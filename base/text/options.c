@@ -110,6 +110,8 @@ static struct range range_of(enum option_kind kind)
         return (struct range){1e-9, 1000};
     case OPTION_SHARE:
         return (struct range){1e-12, 1};
+    case OPTION_AMOUNT:
+        return (struct range){0, DBL_MAX};
     case OPTION_POSITIVE:
         return (struct range){DBL_TRUE_MIN, DBL_MAX};
     default:
@@ -123,6 +125,9 @@ static enum status check_range(const struct option *option, double value, const 
     struct range range = range_of(option->kind);
     if (value >= range.min && value <= range.max)
         return STATUS_OK;
+    if (option->kind == OPTION_AMOUNT)
+        return FAIL(err, STATUS_FAILED, "--%s needs a number that is not below 0, got \"%.100s\"",
+                    option->name, text);
     if (option->kind == OPTION_POSITIVE)
         return FAIL(err, STATUS_FAILED, "--%s needs a number above 0, got \"%.100s\"", option->name,
                     text);
@@ -183,6 +188,9 @@ static enum status store(const struct option *option, const char *text, void *va
     case OPTION_SEED:
         ((struct option_seed *)field)->given = true;
         return store_int(option, text, &((struct option_seed *)field)->value, err);
+    case OPTION_AMOUNT:
+        ((struct option_amount *)field)->given = true;
+        return store_float(option, text, &((struct option_amount *)field)->value, err);
     case OPTION_FLOAT:
     case OPTION_POSITIVE:
     case OPTION_PERCENT:

@@ -22,8 +22,9 @@ enum option_kind {
     OPTION_SEED,     /* the same, into a struct option_seed: 0 and nothing differ */
     OPTION_COUNT,    /* integer from 1 to OPTION_COUNT_MAX */
     OPTION_THREADS,  /* integer from 1 to OPTION_THREADS_MAX */
-    OPTION_FLOAT,    /* any finite number; commands take one of the next three */
+    OPTION_FLOAT,    /* any finite number; commands take one of the next four */
     OPTION_POSITIVE, /* number above 0, so that 0 can stand for what was not given */
+    OPTION_AMOUNT,   /* number from 0 on, into a struct option_amount: 0 and nothing differ */
     OPTION_PERCENT,  /* number from 1e-9 to 1000 */
     OPTION_SHARE,    /* number from 1e-12 to 1 */
     OPTION_TEXT,
@@ -39,6 +40,11 @@ struct option_list {
 
 struct option_seed {
     int64_t value;
+    bool given;
+};
+
+struct option_amount {
+    double value;
     bool given;
 };
 

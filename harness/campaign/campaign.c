@@ -306,8 +306,8 @@ enum status campaign_run(const struct plan *plan, const struct campaign_options 
     *result = (struct campaign_result){.note = ""};
     uuid_make(result->uuid);
     /* Without a given seed any will do; it is short enough to be typed. */
-    c.order_seed =
-        plan->order_seed ? plan->order_seed : (int64_t)(hash_fnv1a(result->uuid) % SEEDS);
+    c.order_seed = plan->order_seed.given ? plan->order_seed.value
+                                          : (int64_t)(hash_fnv1a(result->uuid) % SEEDS);
     c.began_ns = clock_now_ns();
     progress_begin(&c.progress, plan->count, options->quiet);
     enum status status = probe(&c, err);

@@ -132,8 +132,8 @@ static enum status check_head(const struct campaign *c, const struct run_found *
                     "--rounds %d, or begin anew without --resume",
                     found->uuid, found->rounds, c->plan->rounds, found->rounds);
     snprintf(was, sizeof(was), "%lld", (long long)found->order_seed);
-    snprintf(now, sizeof(now), "%lld", (long long)c->plan->order_seed);
-    if (c->plan->order_seed && strcmp(was, now) != 0)
+    snprintf(now, sizeof(now), "%lld", (long long)c->plan->order_seed.value);
+    if (c->plan->order_seed.given && strcmp(was, now) != 0)
         return refuse(found, "--order-seed", was, now, err);
     const char *tag = c->options->tag;
     if (tag && strncmp(tag, found->tag, sizeof(found->tag) - 1) != 0)

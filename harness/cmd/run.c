@@ -330,10 +330,12 @@ static const char *useless_against(const struct run_options *o)
 /* What an option lacks to have an effect; NULL: nothing. */
 static const char *without_effect(const struct run_options *o)
 {
-    return o->resume && o->no_db ? "--resume goes on with a stored run, and --no-db stores none"
-           : o->repeat && !o->interleave         ? "--repeat belongs to --interleave"
-           : o->model.retune && o->model.no_tune ? "--retune times all kernels, and --no-tune none"
-                                                 : NULL;
+    return o->resume && o->no_db    ? "--resume goes on with a stored run, and --no-db stores none"
+           : o->tag && o->no_db     ? "--tag names a stored run, and --no-db stores none"
+           : o->plan.db && o->no_db ? "--db says where results go, and --no-db stores none"
+           : o->plan.report && o->no_db  ? "--report shows a stored run, and --no-db stores none"
+           : o->repeat && !o->interleave ? "--repeat belongs to --interleave"
+                                         : NULL;
 }
 
 static int run_turns(const struct plan *plan, const struct run_options *o, const char *command)

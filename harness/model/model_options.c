@@ -66,6 +66,10 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
                              .comm = m->comm};
     if (m->batch < 0 || m->threads < 0)
         return FAIL(err, STATUS_FAILED, "--batch and --threads must be positive");
+    if (m->no_winograd && m->max_error > 0)
+        return FAIL(err, STATUS_FAILED,
+                    "--no-winograd is the same as --max-error 1e-5, and --max-error says %g",
+                    m->max_error);
     if (m->cache)
         TRY(output_check(m->cache, err));
     TRY(precision_from_name(m->precision, &options->precision, err));
@@ -78,6 +82,8 @@ enum status model_code_choice(const struct model_options *m, struct code_choice 
     struct exe_options options;
     char path[512];
     TRY(model_exe_options(m, &options, path, sizeof(path), err));
+    if (m->retune && m->no_tune)
+        return FAIL(err, STATUS_FAILED, "--retune times all kernels, and --no-tune none");
     *choice =
         (struct code_choice){.isa = options.isa == isa_detect() ? NULL : isa_name(options.isa),
                              .max_error = options.max_error,

@@ -36,9 +36,9 @@ static enum status read_overrides(struct planner *planner, const struct plan_ove
 {
     char samples[32], seconds[32], seconds_max[32], budget[32];
     snprintf(samples, sizeof(samples), "%lld", (long long)o->samples);
-    snprintf(seconds, sizeof(seconds), "%.10g", o->seconds);
+    snprintf(seconds, sizeof(seconds), "%.10g", o->seconds.value);
     snprintf(seconds_max, sizeof(seconds_max), "%.10g", o->seconds_max);
-    snprintf(budget, sizeof(budget), "%.10g", o->budget_s);
+    snprintf(budget, sizeof(budget), "%.10g", o->budget_s.value);
     const struct override_row rows[] = {
         {"--batch", KEY_BATCH, o->batch},
         {"--threads", KEY_THREADS, o->threads},
@@ -55,9 +55,9 @@ static enum status read_overrides(struct planner *planner, const struct plan_ove
         {"--latency-bound", KEY_LATENCY_BOUND, o->latency_bound},
         {"--quantile", KEY_QUANTILE, o->quantile},
         {"--samples", KEY_SAMPLES_MIN, o->samples ? samples : NULL},
-        {"--seconds", KEY_SECONDS_MIN, o->seconds != 0 ? seconds : NULL},
+        {"--seconds", KEY_SECONDS_MIN, o->seconds.given ? seconds : NULL},
         {"--seconds-max", KEY_SECONDS_MAX, o->seconds_max != 0 ? seconds_max : NULL},
-        {"--budget", KEY_BUDGET, o->budget_s != 0 ? budget : NULL},
+        {"--budget", KEY_BUDGET, o->budget_s.given ? budget : NULL},
         {"--rounds", KEY_ROUNDS, o->rounds},
         {"--cold", KEY_COLD, o->cold ? "true" : NULL},
         {"--no-verify", KEY_VERIFY, o->no_verify ? "false" : NULL},
@@ -219,6 +219,9 @@ static enum status make(struct planner *planner, char *const *words, int count,
                         const struct plan_overrides *overrides)
 {
     TRY(read_usual(planner));
+    if (overrides->no_report && overrides->report)
+        return FAIL(planner->err, STATUS_FAILED,
+                    "--report says where the report goes, and --no-report writes none");
     TRY(read_overrides(planner, overrides));
     for (int k = 0; k < count; k++)
         TRY(add_suite(planner, words[k]));

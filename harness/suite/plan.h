@@ -86,12 +86,12 @@ struct plan {
     const char *suite_text; /* as read, includes expanded; "" for a command line */
     struct point *points;
     int count;
-    char hash[17];           /* over all ids in order */
-    const char *db, *report; /* where results go; report "": none is written */
-    bool ceilings;           /* measure them in the run */
-    double budget_s;         /* 0: none */
-    int rounds;              /* in how many the points are visited */
-    int64_t order_seed;      /* of each round's order; 0: the run takes one */
+    char hash[17];                 /* over all ids in order */
+    const char *db, *report;       /* where results go; report "": none is written */
+    bool ceilings;                 /* measure them in the run */
+    double budget_s;               /* 0: none */
+    int rounds;                    /* in how many the points are visited */
+    struct option_seed order_seed; /* of each round's order; not given: the run takes one */
 };
 
 /* What a command line overrides in every point; zeroed: nothing. Text is as in a suite, lists with
@@ -100,16 +100,16 @@ struct plan_overrides {
     const char *tuning; /* "quick" or NULL; of `run --quick-tune` */
     struct code_choice code;
     const char *batch, *threads, *providers, *device, *precision, *mode, *scenario, *profilers;
-    int64_t samples;    /* at least so many */
-    double seconds;     /* at least so long */
-    double seconds_max; /* sampling ends then in any case */
+    int64_t samples;              /* at least so many */
+    struct option_amount seconds; /* at least so long */
+    double seconds_max;           /* sampling ends then in any case */
     const char *interval, *latency_bound, *quantile;
     const char *segments;
     const char *only; /* comma list of workloads: no others */
     const char *db, *report;
-    double budget_s;
+    struct option_amount budget_s; /* 0: none, whatever the suite says */
     const char *rounds;
-    int64_t order_seed;
+    struct option_seed order_seed;
     bool recompute, cold, no_verify, no_layers, no_ceilings, no_report;
     int cpus; /* what "all" means; 0: the CPUs that this process may use */
 };
@@ -137,9 +137,9 @@ struct plan_overrides {
     PLAN_OPTION(type, TEXT, o.quantile, 0, "quantile", "X",                                        \
                 "of scenario server: share of the queries below it (default 0.99)"),               \
     PLAN_OPTION(type, FLAG, o.cold, 0, "cold", NULL, "flush the caches before each sample"),       \
-    PLAN_OPTION(type, INT, o.samples, 'n', "samples", "N", "minimum number (default 15)"),         \
-    PLAN_OPTION(type, FLOAT, o.seconds, 's', "seconds", "S", "minimum time (default 1)"),          \
-    PLAN_OPTION(type, FLOAT, o.seconds_max, 0, "seconds-max", "S",                                 \
+    PLAN_OPTION(type, COUNT, o.samples, 'n', "samples", "N", "minimum number (default 15)"),       \
+    PLAN_OPTION(type, AMOUNT, o.seconds, 's', "seconds", "S", "minimum time (default 1)"),         \
+    PLAN_OPTION(type, POSITIVE, o.seconds_max, 0, "seconds-max", "S",                              \
                 "maximum time of sampling (default 15)"),                                          \
     PLAN_OPTION(type, TEXT, o.interval, 0, "interval", "X",                                        \
                 "sample until the median is known to this share of it (default 0.01)"),            \
@@ -151,11 +151,11 @@ struct plan_overrides {
     PLAN_OPTION(type, FLAG, o.no_layers, 0, "no-layers", NULL, "do not time single steps"),        \
     PLAN_OPTION(type, FLAG, o.no_ceilings, 0, "no-ceilings", NULL,                                 \
                 "do not measure what the machine can do"),                                         \
-    PLAN_OPTION(type, FLOAT, o.budget_s, 0, "budget", "S",                                         \
-                "leave out what does not fit into this time"),                                     \
+    PLAN_OPTION(type, AMOUNT, o.budget_s, 0, "budget", "S",                                        \
+                "leave out what does not fit into this time; 0: no limit"),                        \
     PLAN_OPTION(type, TEXT, o.rounds, 0, "rounds", "N",                                            \
                 "visits of each point, each time in another order (default 3)"),                   \
-    PLAN_OPTION(type, INT, o.order_seed, 0, "order-seed", "N",                                     \
+    PLAN_OPTION(type, SEED, o.order_seed, 0, "order-seed", "N",                                    \
                 "repeats the order of an earlier run"),                                            \
     PLAN_OPTION(type, TEXT, o.db, 0, "db", "FILE", "database (default out/ridge.db)"),             \
     PLAN_OPTION(type, TEXT, o.report, 0, "report", "DIR",                                          \

@@ -69,9 +69,9 @@ static const char *unused_option(const struct plan_overrides *p)
                   {"--interval", p->interval},
                   {"--profilers", p->profilers},
                   {"--only", p->only},
-                  {"--budget", p->budget_s > 0},
+                  {"--budget", p->budget_s.given},
                   {"--rounds", p->rounds},
-                  {"--order-seed", p->order_seed != 0},
+                  {"--order-seed", p->order_seed.given},
                   {"--db", p->db},
                   {"--report", p->report}};
     for (int k = 0; k < ARRAY_COUNT(unused); k++)
@@ -118,10 +118,11 @@ static enum status compare_pair(const char *a, const char *b, const char *model,
 {
     const char *first[WORDS_MAX], *second[WORDS_MAX];
     char error_text[32];
-    struct interleave_options options = {.pairs = (int)o->repeats,
-                                         .samples = (int)o->plan->samples,
-                                         .seconds = o->plan->seconds,
-                                         .progress = on_pair};
+    struct interleave_options options = {
+        .pairs = (int)o->repeats,
+        .samples = (int)o->plan->samples,
+        .seconds = o->plan->seconds.given ? fmax(o->plan->seconds.value, 1e-9) : 0, /* as usual */
+        .progress = on_pair};
     struct interleave_result result = {0};
     fill_command(first, a, model, o, error_text);
     fill_command(second, b, model, o, error_text);

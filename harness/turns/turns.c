@@ -400,7 +400,7 @@ enum status turns_run(const struct plan *plan, const struct turns_options *optio
     struct turns t = {.plan = plan, .options = options, .result = result};
     *result = (struct turns_result){.note = ""};
     t.rounds = plan->rounds > 1 ? plan->rounds : 1;
-    t.seed = plan->order_seed ? plan->order_seed : (int64_t)time(NULL);
+    t.seed = plan->order_seed.given ? plan->order_seed.value : (int64_t)time(NULL);
     for (int k = 0; k < 2; k++)
         uuid_make(result->uuid[k]);
     progress_begin(&t.progress, plan->count * t.rounds, options->quiet);

@@ -63,8 +63,21 @@ done
 
 # An option without effect is refused: it would be ignored silently.
 refuses '\-\-resume goes on with a stored run, and --no-db stores none' ridge run ncf --resume --no-db
+refuses '\-\-tag names a stored run, and --no-db stores none' ridge run ncf --tag x --no-db
+refuses '\-\-db says where results go, and --no-db stores none' ridge run ncf --db x.db --no-db
+refuses '\-\-report shows a stored run, and --no-db stores none' ridge run ncf --report x --no-db
+for command in run plan; do
+    refuses '\-\-report says where the report goes, and --no-report writes none' \
+        ridge $command ncf --report x --no-report
+    refuses '\-\-no-winograd is the same as --max-error 1e-5, and --max-error says 0.001' \
+        ridge $command ncf --no-winograd --max-error 1e-3
+    refuses '\-\-retune times all kernels, and --no-tune none' ridge $command ncf --retune --no-tune
+    for option in --samples --seconds-max; do # 0 was taken for the default without a word
+        refuses "$option needs a (value from 1 to 1000000000|number above 0), got \"0\"" \
+            ridge $command ncf $option 0
+    done
+done
 refuses '\-\-repeat belongs to --interleave' ridge run ncf --repeat 2 --no-db
-refuses '\-\-retune times all kernels, and --no-tune none' ridge run ncf --retune --no-tune --no-db
 for command in run plan; do
     refuses '\-\-segments belongs to --recompute' ridge $command ncf --mode training --segments 2
     refuses '\-\-latency-bound belongs to --scenario server' ridge $command ncf --latency-bound 0.1

@@ -29,6 +29,8 @@ holds '[.[0].metrics[] | select(.metric == "time_s") | .samples_visit] == [[rang
 runs ridge run ncf --batch 1,2 --device null --no-ceilings --no-report --rounds 1 --db "$db" --json
 holds 'length == 2 and all(.[]; .visits == 1 and .round_spread == null)'
 is "one round is one visit" "2" "$(sql 'SELECT count(*) FROM visit v JOIN result r ON r.id = v.result WHERE r.run = 2')"
+runs ridge run ncf --batch 1,2 --device null --no-ceilings --no-report --order-seed 0 --seconds 0 --db "$tap_dir/zero.db"
+is "0 is a seed as any other" "0" "$(sql "SELECT order_seed FROM run" "$tap_dir/zero.db")"
 refuses 'rounds' ridge run ncf --rounds 0 --no-db
 runs ridge plan ncf --rounds 5 --json
 holds '.rounds == 5 and .points[0].protocol.rounds == 5'

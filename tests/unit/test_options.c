@@ -10,6 +10,7 @@ struct values {
     bool fast;
     int64_t batch;
     double seconds, rate;
+    struct option_amount budget;
     const char *file;
     struct option_list items;
 };
@@ -18,6 +19,7 @@ static const struct option table[] = {
     {"fast", 'f', OPTION_FLAG, offsetof(struct values, fast), NULL, "be quick"},
     {"batch", 'b', OPTION_INT, offsetof(struct values, batch), "N", "rows"},
     {"seconds", 0, OPTION_FLOAT, offsetof(struct values, seconds), "X", "time"},
+    {"budget", 0, OPTION_AMOUNT, offsetof(struct values, budget), "S", "0 and nothing differ"},
     {"rate", 0, OPTION_POSITIVE, offsetof(struct values, rate), "X", "a number above 0"},
     {"file", 0, OPTION_TEXT, offsetof(struct values, file), "FILE", "where"},
     {"item", 'i', OPTION_LIST, offsetof(struct values, items), "NAME", "what"},
@@ -64,6 +66,12 @@ TEST(zero_is_no_positive_number)
     struct error err;
     char *argv[WORDS_MAX];
     int argc;
+    MUST(parse, "", &v, &argc, argv);
+    assert_false(v.budget.given);
+    MUST(parse, "--budget 0", &v, &argc, argv);
+    assert_true(v.budget.given && v.budget.value == 0);
+    assert_int_equal(parse("--budget=-1", &v, &argc, argv, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "--budget needs a number that is not below 0, got \"-1\"");
     MUST(parse, "--rate 1e-300", &v, &argc, argv);
     assert_true(v.rate == 1e-300);
     assert_int_equal(parse("--rate 0", &v, &argc, argv, &err), STATUS_FAILED);

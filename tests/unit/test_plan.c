@@ -167,7 +167,7 @@ TEST(a_command_line_changes_the_protocol)
     struct plan plan;
     plan_text("[output]\ndb = \"a.db\"\n[ceilings]\nmeasure = true\n" NCF,
               (struct plan_overrides){.samples = 30000,
-                                      .seconds = 20,
+                                      .seconds = {20, true},
                                       .interval = "0",
                                       .cold = true,
                                       .no_verify = true,
@@ -176,7 +176,7 @@ TEST(a_command_line_changes_the_protocol)
                                       .no_report = true,
                                       .profilers = "null",
                                       .db = "b.db",
-                                      .budget_s = 60},
+                                      .budget_s = {60, true}},
               &plan);
     const struct protocol *p = &plan.points[0].protocol;
     assert_int_equal(p->samples_min, 30000);
@@ -188,6 +188,11 @@ TEST(a_command_line_changes_the_protocol)
     assert_string_equal(plan.db, "b.db");
     assert_string_equal(plan.report, "");
     assert_true(plan.budget_s == 60);
+    plan_release(&plan);
+    /* It was taken for what nobody had asked for. */
+    plan_text("budget_s = 60\n" NCF,
+              (struct plan_overrides){.seconds = {0, true}, .budget_s = {0, true}}, &plan);
+    assert_true(plan.points[0].protocol.seconds_min == 0 && plan.budget_s == 0);
     plan_release(&plan);
 }
 
