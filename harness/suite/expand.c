@@ -440,11 +440,39 @@ static enum status append(struct planner *planner, const struct point *point)
     return STATUS_OK;
 }
 
+/* A key of the workload itself that none of its points makes use of would be ignored silently.
+ * One of [defaults] may be meant for other workloads. */
+static enum status check_effects(const struct planner *planner, const struct suite_entry *entry,
+                                 bool ranks, bool recomputes, bool serves)
+{
+    const struct {
+        enum suite_key_id key;
+        bool used;
+        const char *table, *lacks;
+    } rows[] = {
+        {KEY_STRONG, ranks, "scaling.", "there are no scaling.ranks"},
+        {KEY_BACKEND, ranks, "scaling.", "there are no scaling.ranks"},
+        {KEY_STEPS, ranks, "scaling.", "there are no scaling.ranks"},
+        {KEY_SEGMENTS, recomputes, "", "nothing here has recompute = true"},
+        {KEY_LATENCY_BOUND, serves, "server.", "nothing here has scenario = \"server\""},
+        {KEY_QUANTILE, serves, "server.", "nothing here has scenario = \"server\""},
+        {KEY_QUERIES, serves, "server.", "nothing here has scenario = \"server\""},
+    };
+    for (int k = 0; k < ARRAY_COUNT(rows); k++)
+        if (entry->axes[rows[k].key].count && !rows[k].used)
+            return FAIL(planner->err, STATUS_FAILED, "%s: %s: %s%s has no effect: %s",
+                        entry->axes[rows[k].key].origin, entry_name(entry), rows[k].table,
+                        entry->axes[rows[k].key].name, rows[k].lacks);
+    return STATUS_OK;
+}
+
 enum status expand_entry(struct planner *planner, const struct suite *suite,
                          const struct suite_entry *entry)
 {
     struct selection selection;
     select_axes(planner, suite, entry, &selection);
+    bool ranks = selection.axis[KEY_RANKS], recomputes = false;
+    bool serves = planner->override[KEY_SCENARIO].count; /* which may have taken it away */
     planner->first = planner->plan->count;
     if (!entry->workload && !selection.axis[KEY_BATCH])
         selection.file_batch = workload_file_batch(entry->path);
@@ -452,6 +480,8 @@ enum status expand_entry(struct planner *planner, const struct suite *suite,
         struct point point;
         TRY(make_point(planner, &selection, &point));
         TRY(append(planner, &point));
+        recomputes = recomputes || point.recompute;
+        serves = serves || point.protocol.scenario == SCENARIO_SERVER;
     } while (advance(&selection));
-    return STATUS_OK;
+    return check_effects(planner, entry, ranks, recomputes, serves);
 }

@@ -241,6 +241,14 @@ TEST(mistakes_are_named)
     fails(NCF "stop = { seconds_min = 9, seconds_max = 8 }\n", NO_OVERRIDES,
           "seconds_min = 9 is above seconds_max = 8 of ");
     fails(NCF "scenario = \"server\"\n", NO_OVERRIDES, "latency_bound_s");
+    /* These were ignored without a word. */
+    fails(NCF "scaling = { steps = 5 }\n", NO_OVERRIDES,
+          ".toml:3: ncf: scaling.steps has no effect: there are no scaling.ranks");
+    fails(NCF "scaling = { strong = true }\n", NO_OVERRIDES, "scaling.strong has no effect");
+    fails(NCF "mode = \"training\"\nsegments = 4\n", NO_OVERRIDES,
+          ".toml:4: ncf: segments has no effect: nothing here has recompute = true");
+    fails(NCF "server = { latency_bound_s = 0.1 }\n", NO_OVERRIDES,
+          "server.latency_bound_s has no effect: nothing here has scenario = \"server\"");
     fails(NCF, (struct plan_overrides){.only = "ncd"}, "--only: \"ncd\" is not in the suite, did");
     fails(NCF, (struct plan_overrides){.only = "ncf,"}, "--only: \"\" is not in the suite; `ri");
     fails(NCF, (struct plan_overrides){.batch = "1,x"}, "--batch: needs an integer, got the st");
@@ -262,6 +270,11 @@ TEST(a_bound_that_a_scenario_does_not_know_makes_no_points)
     assert_int_equal(plan.count, 3);
     assert_int_equal(plan.points[0].protocol.scenario, SCENARIO_OFFLINE);
     assert_true(plan.points[2].protocol.latency_bound_s == 1);
+    plan_release(&plan);
+    /* Nor is it an error where the command line takes the scenario away. */
+    plan_text(NCF "scenario = \"server\"\nserver = { latency_bound_s = 0.1 }\n",
+              (struct plan_overrides){.scenario = "offline"}, &plan);
+    assert_int_equal(plan.count, 1);
     plan_release(&plan);
 }
 
