@@ -110,6 +110,19 @@ static enum status write_out(const struct comparison_set *set, const char *forma
     return output_close(&out, STATUS_OK, err);
 }
 
+/* An option of comparing that was given, or NULL: with --set-baseline it has no effect. */
+static const char *option_of_comparing(const struct compare_options *o)
+{
+    return o->limit > 0    ? "--limit"
+           : o->detect > 0 ? "--detect"
+           : o->json       ? "--json"
+           : o->markdown   ? "--markdown"
+           : o->junit      ? "--junit"
+           : o->github     ? "--github"
+           : o->output     ? "--output"
+                           : NULL;
+}
+
 static enum status check_options(const struct compare_options *o, int word_count, struct error *err)
 {
     if (o->json + o->markdown + o->junit + o->github > 1)
@@ -118,6 +131,9 @@ static enum status check_options(const struct compare_options *o, int word_count
         return FAIL(err, STATUS_FAILED, "--note goes with --set-baseline");
     if (o->keep_program && !o->set_baseline)
         return FAIL(err, STATUS_FAILED, "--keep-program goes with --set-baseline");
+    if (o->set_baseline && option_of_comparing(o))
+        return FAIL(err, STATUS_FAILED, "%s has no effect: --set-baseline compares nothing",
+                    option_of_comparing(o));
     if (o->set_baseline && !*o->set_baseline)
         return FAIL(err, STATUS_FAILED, "--set-baseline needs a name");
     if (o->set_baseline)

@@ -162,12 +162,27 @@ static enum status export_results(const struct export_options *o, struct error *
     return status;
 }
 
+/* An option of models that was given, or NULL: with results it has no effect. */
+static const char *option_of_models(const struct export_options *o)
+{
+    return o->model.batch       ? "--batch"
+           : o->model.precision ? "--precision"
+           : o->model.mode      ? "--mode"
+           : o->inputs_dir      ? "--inputs-dir"
+           : o->part            ? "--part"
+           : o->external        ? "--external"
+                                : NULL;
+}
+
 static int export_main(int word_count, char **words, const void *values)
 {
     const struct export_options *o = values;
     struct error err = {0};
     if (o->format && word_count > 0)
         FAIL(&err, STATUS_FAILED, "--format is for results, which need no model \"%s\"", words[0]);
+    else if (o->format && option_of_models(o))
+        FAIL(&err, STATUS_FAILED, "%s is for models, and --format writes results",
+             option_of_models(o));
     else if (!o->format && (o->run || o->db || o->steps))
         FAIL(&err, STATUS_FAILED, "--run, --db and --steps are for results: --format is missing");
     else if (!o->format && word_count == 0)

@@ -283,6 +283,10 @@ static int graph_main(int word_count, char **words, const void *values)
         fprintf(stderr, "ridge graph: one model at a time, got \"%s\" as well\n", words[1]);
         return EXIT_USAGE;
     }
+    if (o->json && o->dot) {
+        fprintf(stderr, "ridge graph: only one of --json and --dot\n");
+        return EXIT_USAGE;
+    }
     if (o->model.batch < 0) {
         fprintf(stderr, "ridge graph: --batch %lld is no batch size\n", (long long)o->model.batch);
         return EXIT_USAGE;

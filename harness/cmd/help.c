@@ -142,6 +142,14 @@ static int help(int word_count, char **words, const void *values)
 {
     const struct values *v = values;
     struct error err = {0};
+    if ((v->markdown && !word_count) + v->man + (v->completion != NULL) + (v->words != NULL) > 1) {
+        fprintf(stderr, "ridge help: only one of --markdown, --man, --completion and --words\n");
+        return EXIT_USAGE;
+    }
+    if (v->db && !v->words) {
+        fprintf(stderr, "ridge help: --db belongs to --words\n");
+        return EXIT_USAGE;
+    }
     if (word_count > 1 || (word_count && (v->man || v->completion || v->words))) {
         fprintf(stderr, "ridge help: \"%s\" is one word too many\n", words[word_count - 1]);
         return EXIT_USAGE;

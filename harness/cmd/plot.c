@@ -173,6 +173,11 @@ static int plot_main(int word_count, char **words, const void *values)
     struct error err = {0};
     struct store *store = NULL;
     struct plot_outcome outcome = {.drawn = false};
+    if (word_count == 0 &&
+        (o->run || o->against || o->result || o->output || o->svg || o->png || o->pdf)) {
+        FAIL(&err, STATUS_FAILED, "which plot? `ridge plot` lists them");
+        return command_fail(&err);
+    }
     if (word_count == 0)
         return list_plots(o->json, &err) == STATUS_OK ? EXIT_FINE : command_fail(&err);
     if (word_count > 1 || o->svg + o->png + o->pdf > 1 || o->json) {
@@ -181,6 +186,10 @@ static int plot_main(int word_count, char **words, const void *values)
     }
     struct plot plot; /* a wrong name is reported before a missing database */
     enum status status = plot_find(words[0], &plot, &err);
+    if (status == STATUS_OK && o->against && !plot.of_base)
+        status =
+            FAIL(&err, STATUS_FAILED, "--against is for plots of two runs, and %s shows one %s",
+                 plot.name, shows(&plot));
     if (status == STATUS_OK)
         status = store_open(o->db ? o->db : STORE_DEFAULT, STORE_READ, &store, &err);
     if (status == STATUS_OK)

@@ -60,4 +60,24 @@ refuses 'ridge run: cannot write' sh -c "$RIDGE run -h >/dev/full"
 refuses 'ridge: cannot write' sh -c "$RIDGE >/dev/full"
 refuses 'ridge help: cannot write' sh -c "$RIDGE --help >/dev/full"
 
+# Of two options of which one has no effect beside the other, neither is dropped in silence.
+refuses 'only one of --json and --dot' ridge graph ncf --json --dot
+for option in "--batch 3" "--precision bf16" "--mode training" "--inputs-dir x" "--part before-decisions" --external; do
+    refuses "^ridge: ${option%% *} is for models, and --format writes results" ridge export --format csv $option
+done
+for option in "--limit 3" "--detect 3" --json --markdown --junit --github "--output $tap_dir/none"; do
+    refuses "^ridge: ${option%% *} has no effect: --set-baseline compares nothing" \
+        ridge compare latest --set-baseline x $option --db "$tap_dir/none.db"
+done
+for options in "--markdown --man" "--man --completion bash" "--completion bash --words runs"; do
+    refuses 'only one of --markdown, --man, --completion and --words' ridge help $options
+    prints_nothing
+done
+refuses '\-\-db belongs to --words' ridge help --db x.db
+for option in "--run latest" "--against latest" "--result 1" "--output x" --svg --png --pdf; do
+    refuses 'which plot[?] .ridge plot. lists them' ridge plot $option
+done
+refuses '\-\-against is for plots of two runs, and roofline shows one run' \
+    ridge plot roofline --against latest --db "$tap_dir/none.db"
+
 finish
