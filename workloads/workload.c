@@ -108,9 +108,11 @@ static enum status check_value(const struct workload *w, const struct param *p, 
         char *end;
         errno = 0;
         long long number = strtoll(value, &end, 10);
-        if (!*value || *end || errno || number < 1 || number > 1 << 30)
-            return FAIL(err, STATUS_FAILED, "%s: %s=\"%s\" must be a positive integer", w->name,
-                        p->name, value);
+        if (strcmp(value, p->value) == 0) /* be it 0, which says that it is not used */
+            return STATUS_OK;
+        if (!*value || *end || errno || number < 1 || number > PARAM_VALUE_MAX)
+            return FAIL(err, STATUS_FAILED, "%s: %s=\"%s\" must be an integer from 1 to %d",
+                        w->name, p->name, value, PARAM_VALUE_MAX);
         return STATUS_OK;
     }
     for (const char *const *choice = p->choices; *choice; choice++)

@@ -14,7 +14,7 @@
 #include "engine/graph/graph.h"
 #include "engine/graph/precision.h"
 
-enum { PARAM_MAX = 12 };
+enum { PARAM_MAX = 12, PARAM_VALUE_MAX = 1 << 30 };
 
 struct param {
     const char *name;

@@ -281,8 +281,8 @@ struct suite_key suite_key_of_param(const struct param *param)
                               .type = param->choices ? SUITE_TEXT : SUITE_INT,
                               .sweeps = true,
                               .choices = param->choices == param_text ? NULL : param->choices,
-                              .min = 1,
-                              .max = 1 << 30,
+                              .min = strcmp(param->value, "0") != 0, /* 0: it is not used */
+                              .max = PARAM_VALUE_MAX,
                               .usual = param->value,
                               .help = param->help};
 }

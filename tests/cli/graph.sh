@@ -236,7 +236,13 @@ holds '.nodes[0].shape == [1, 8, 8, 1024]'
 run ridge graph active:elements=1073741824 --json
 holds '.nodes[0].shape == [1073741824]'
 run ridge graph active:elements=-1
-complains 'elements=.-1. must be a positive integer'
+complains 'elements=.-1. must be an integer from 1 to 1073741824'
+refuses 'elements="1073741825" must be an integer from 1 to 1073741824' ridge graph active:elements=1073741825
+# The default was refused where it was written out.
+runs ridge graph active:elements=0,case=2 --json
+printf '[[workload]]\nname = "active"\nelements = [0, 100]\n' >"$tap_dir/elements.toml"
+runs ridge plan "$tap_dir/elements.toml" --json
+holds '[.points[].params] == ["", "elements=100"]'
 run ridge graph active:elements=5,case=2
 complains 'case=2 has no effect with elements=5'
 run ridge graph rnn:units=2560,sequence=64 --batch 32 --json
