@@ -272,8 +272,6 @@ static const char *ranks_reason(struct arena *arena, const struct point *p)
         return "scaling.ranks: ranks learn together, and in mode \"inference\" nothing is learnt";
     if (p->protocol.scenario != SCENARIO_SINGLE_STREAM || p->protocol.cold)
         return "scaling.ranks: steps follow one another, with what caches hold by then";
-    if (!backend)
-        return arena_printf(arena, "scaling.backend \"%s\" is not known", p->backend);
     if (backend->launcher || backend->device || strcmp(p->device, "cpu") != 0)
         return arena_printf(arena, "ranks of %s on %s: `ridge scale --backend %s` measures them",
                             p->backend, p->device, p->backend);

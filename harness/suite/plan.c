@@ -174,6 +174,9 @@ static enum status describe(struct planner *planner)
     plan->ceilings = planner_value(planner, KEY_CEILINGS)->truth;
     plan->budget_s = planner_value(planner, KEY_BUDGET)->number;
     plan->rounds = (int)planner_value(planner, KEY_ROUNDS)->integer;
+    if (plan->db && !*plan->db)
+        return FAIL(planner->err, STATUS_FAILED,
+                    "the database has no name: --db, or db of [output]; --no-db stores nothing");
     return plan->db && plan->report ? STATUS_OK : FAIL_NO_MEMORY(planner->err);
 }
 

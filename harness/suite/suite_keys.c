@@ -4,7 +4,9 @@
 #include <float.h>
 #include <string.h>
 
+#include "base/registry.h"
 #include "base/text/options.h"
+#include "collective/backend.h"
 #include "engine/run/provider.h"
 #include "harness/suite/device_words.h"
 #include "harness/suite/suite.h"
@@ -27,6 +29,22 @@ static const char *const all[] = {"all", NULL};
 #define ROUNDS_MAX  100
 #define RANKS_MAX   1024
 #define STEPS_MAX   1e6
+
+/* One that is known and not here is a reason to skip a point; any other is a typing error. */
+static enum status backend_word_check(const char *text, struct error *err)
+{
+    enum { BACKENDS_MAX = 16 };
+    const char *names[BACKENDS_MAX];
+    int count = 0;
+    if (backend_find(text))
+        return STATUS_OK;
+    for (int k = 0; k < backend_count() && count < BACKENDS_MAX; k++)
+        names[count++] = backend_at(k)->name;
+    const char *near = nearest_word(text, names, count);
+    if (near)
+        return FAIL(err, STATUS_FAILED, "\"%.60s\" is not known, did you mean \"%s\"?", text, near);
+    return FAIL(err, STATUS_FAILED, "\"%.60s\" is not known; `ridge bench -h` names all", text);
+}
 
 static const struct suite_key keys[KEY_COUNT] = {
     [KEY_NAME] = {.table = TABLE_TOP, .name = "name", .help = "of the suite, for people"},
@@ -258,6 +276,7 @@ static const struct suite_key keys[KEY_COUNT] = {
     [KEY_BACKEND] = {.table = TABLE_SCALING,
                      .name = "backend",
                      .sweeps = true,
+                     .check = backend_word_check,
                      .usual = "shm",
                      .help = "what moves the bytes; ranks that an MPI starts, or on devices, are "
                              "measured by `ridge scale` alone"},

@@ -241,6 +241,12 @@ TEST(mistakes_are_named)
     fails(NCF "stop = { seconds_min = 9, seconds_max = 8 }\n", NO_OVERRIDES,
           "seconds_min = 9 is above seconds_max = 8 of ");
     fails(NCF "scenario = \"server\"\n", NO_OVERRIDES, "latency_bound_s");
+    /* It was a point to be skipped, and the run had nothing against it. */
+    fails(NCF "scaling = { ranks = 2, backend = \"smh\" }\n", NO_OVERRIDES,
+          ".toml:3: workload.scaling.backend: \"smh\" is not known, did you mean \"shm\"?");
+    fails(NCF "scaling = { ranks = 2, backend = \"telegraph\" }\n", NO_OVERRIDES,
+          "\"telegraph\" is not known; `ridge bench -h` names all");
+    fails("[output]\ndb = \"\"\n" NCF, NO_OVERRIDES, "the database has no name");
     /* These were ignored without a word. */
     fails(NCF "scaling = { steps = 5 }\n", NO_OVERRIDES,
           ".toml:3: ncf: scaling.steps has no effect: there are no scaling.ranks");
@@ -393,7 +399,6 @@ TEST(ranks_that_cannot_learn_here_are_skipped)
         {"threads = 4\nscaling = { ranks = 2 }\n", "2 ranks of 4 threads: this process may use 4"},
         {"batch = 7\nscaling = { ranks = 2, strong = true }\n", "cannot be shared by 2 ranks"},
         {"scaling = { ranks = 2, backend = \"loop\" }\n", "scaling.backend \"loop\""},
-        {"scaling = { ranks = 2, backend = \"smh\" }\n", "scaling.backend \"smh\" is not known"},
         {"scaling = { ranks = 2, backend = \"openmpi\" }\n", "ridge scale --backend openmpi"},
         {"cold = true\nscaling = { ranks = 2 }\n", "follow one another"},
     };
