@@ -299,7 +299,9 @@ static int checkpoint_main(int count, char **words, const void *values)
     const struct checkpoint_options *o = values;
     int exit_code = EXIT_FINE;
     enum status status;
-    if (strcmp(words[0], "show") == 0 && count == 2)
+    if (strcmp(words[0], "show") == 0 && o->tolerance != 0)
+        status = FAIL(&err, STATUS_FAILED, "--tolerance belongs to checkpoint diff");
+    else if (strcmp(words[0], "show") == 0 && count == 2)
         status = show(words[1], o, &err);
     else if (strcmp(words[0], "diff") == 0 && count == 3)
         status = diff(words[1], words[2], o, &exit_code, &err);

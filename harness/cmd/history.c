@@ -386,6 +386,9 @@ static int history_main(int word_count, char **words, const void *values)
         status = FAIL(&err, STATUS_FAILED, "one point at a time; \"%s\" is too much", words[1]);
     else if (o->last < 0)
         status = FAIL(&err, STATUS_FAILED, "--last must be positive");
+    else if (!word_count && (o->host || o->last))
+        status = FAIL(&err, STATUS_FAILED, "--%s is of a POINT; without one all points are listed",
+                      o->host ? "host" : "last");
     if (status == STATUS_OK)
         status = store_open(o->db ? o->db : "out/ridge.db", STORE_READ, &store, &err);
     if (status == STATUS_OK)

@@ -232,6 +232,9 @@ static int predict_main(int word_count, char **words, const void *values)
                       o->model.precision);
     if (status == STATUS_OK && o->json && word_count > 1)
         status = FAIL(&err, STATUS_FAILED, "--json is for one model, not %d", word_count);
+    if (status == STATUS_OK && o->json && o->summary)
+        status =
+            FAIL(&err, STATUS_FAILED, "only one of --json, which has every node, and --summary");
     for (int k = 0; k < word_count && status == STATUS_OK; k++)
         status = predict_model(words[k], o, chip, precision, &err);
     return status == STATUS_OK ? EXIT_FINE : command_fail(&err);

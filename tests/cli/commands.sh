@@ -77,6 +77,10 @@ refuses '\-\-db belongs to --words' ridge help --db x.db
 for option in "--run latest" "--against latest" "--result 1" "--output x" --svg --png --pdf; do
     refuses 'which plot[?] .ridge plot. lists them' ridge plot $option
 done
+refuses 'only one of --json, which has every node, and --summary' ridge predict ncf --json --summary
+refuses '\-\-tolerance belongs to checkpoint diff' ridge checkpoint show none --tolerance 0.1
+refuses '\-\-host is of a POINT; without one all points are listed' ridge history --host x
+refuses '\-\-last is of a POINT; without one all points are listed' ridge history --last 3
 refuses '\-\-against is for plots of two runs, and roofline shows one run' \
     ridge plot roofline --against latest --db "$tap_dir/none.db"
 
