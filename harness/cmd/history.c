@@ -302,7 +302,9 @@ static enum status print_points(struct store *store, bool as_json, struct error 
             printf("%s  %4.0f runs", key, runs);
             if (several)
                 printf(" on %2.0f machine%s", machines, machines == 1 ? " " : "s");
-            printf("  %s\n", label ? label : "");
+            printf("  ");
+            clean_put(stdout, label ? label : "");
+            putchar('\n');
             continue;
         }
         json_open(&json, NULL, '{');

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/numbers/stats.h"
 #include "base/text/json.h"
 #include "harness/campaign/campaign.h"
@@ -173,10 +174,10 @@ static void name_row(const struct point *point, char *name, size_t size)
 static void print_row(const struct point *point, const struct record *r)
 {
     const struct metric_record *time = record_metric(r, "time_s");
-    char name[192];
+    char name[192], shown[sizeof(name)]; /* a file may have any name */
     name_row(point, name, sizeof(name));
-    printf("%-24s %6lld %7d %7lld", name, (long long)point->batch, point->threads,
-           time ? (long long)time->n : 0);
+    printf("%-24s %6lld %7d %7lld", clean_copy(shown, sizeof(shown), name), (long long)point->batch,
+           point->threads, time ? (long long)time->n : 0);
     print_number(time ? time->value * 1e3 : NAN, 4, "");
     double half = time ? stats_half_width(time->value, time->ci_low, time->ci_high) : NAN;
     print_number(time ? 100 * half / time->value : NAN, 2, " %");

@@ -105,4 +105,12 @@ done
 check "nothing was stored" test ! -e "$tap_dir/tag.db"
 runs ridge run ncf --device null --no-verify --no-report --no-ceilings --tag 'latest news' --db "$tap_dir/tag.db"
 
+# A file may have any name: its row is one line, which a terminal does not obey.
+odd=$(printf '%s/a\nb\033[31m.onnx' "$tap_dir")
+runs ridge export ncf --batch 4 --output "$odd"
+runs ridge run "$odd" --device null --no-ceilings --no-report --no-verify --db "$tap_dir/odd.db"
+is "the row of an odd name is one line" 2 "$(wc -l <"$output")"
+check "and nothing in it is obeyed" sh -c '! grep -q "$(printf "\033")" "$0"' "$output"
+runs ridge history --db "$tap_dir/odd.db"
+is "nor do more lines come of it in the history" 1 "$(wc -l <"$output")"
 finish
