@@ -27,8 +27,8 @@ asks "those of each step as well" \
 asks "and bytes with them, once" \
     "count(*) = 1 AND max(value) = 77 FROM metric WHERE source = 'cupti' AND name = 'dram_read_bytes' AND op IS NULL"
 check "the other process leaves nothing behind" sh -c "! ls '$tap_dir' | grep ridge-"
-counts none.db RIDGE_FAKE_LATE=0 TMPDIR=/nonexistent
+counts none.db RIDGE_FAKE_LATE=0 TMPDIR="$tap_dir/not/there"
 asks "where there can be none, that is said" \
-    "value IS NULL AND reason GLOB '*saw not one operation*; nor in a process of its own: */nonexistent/*set TMPDIR'
+    "value IS NULL AND reason GLOB '*saw not one operation*; nor in a process of its own: */not/there/*set TMPDIR'
      FROM metric WHERE source = 'cupti' AND name = 'flops' AND op IS NULL"
 finish
