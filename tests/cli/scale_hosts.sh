@@ -81,7 +81,7 @@ on_hosts mpich
 # Hosts that are none of this machine's names are reached by what stands in for ssh.
 if [ -e "${RIDGE_BUILD:-build/release}/plugins/collective/openmpi.so" ] && command -v mpirun.openmpi >/dev/null; then
     printf 'alpha\nbeta\n' >"$tap_dir/hosts"
-    OMPI_MCA_plm_rsh_agent=$tap_dir/ssh run ridge scale ncf $quick --steps 10 --ranks 2 --backend openmpi \
+    OMPI_MCA_plm_rsh_agent=$tap_dir/ssh PRTE_MCA_plm_ssh_agent=$tap_dir/ssh run ridge scale ncf $quick --steps 10 --ranks 2 --backend openmpi \
         --hosts "$tap_dir/hosts" --json
     exits 0
     holds '.points | length == 1 and .[0].ranks == 2'
