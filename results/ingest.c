@@ -155,7 +155,7 @@ static const struct {
      "its tables are not those of its version"},
     {"SELECT count(*) FROM other.sqlite_schema WHERE type NOT IN ('table', 'index')",
      "it holds views or triggers, which no database of results has"},
-    /* The limit of the pragma's own is left out: to SQLite 3.46 it is a table's name. */
+    /* No number of errors as first argument: SQLite 3.46 takes it for the name of a table. */
     {"SELECT count(*) FROM (SELECT 1 FROM pragma_integrity_check(NULL, 'other') "
      "WHERE integrity_check <> 'ok' LIMIT 1)",
      "its pages are damaged or hold values of a wrong kind"},

@@ -299,7 +299,7 @@ static enum status find_tests(struct suite *suite, struct error *err)
     return STATUS_OK;
 }
 
-/* Another version of ONNX has other cases: the list says nothing about them. */
+/* Another version of ONNX has other cases, about which the list says nothing. */
 static void compare_cases(struct suite *suite, const char *line)
 {
     int cases;
@@ -307,8 +307,8 @@ static void compare_cases(struct suite *suite, const char *line)
         cases == suite->test_count)
         return;
     suite->other_data = true;
-    printf("# %d cases, and the list is of a version with %d: it is not held against them\n",
-           suite->test_count, cases);
+    printf("# %d cases, but the list was made for %d, so it is not used\n", suite->test_count,
+           cases);
 }
 
 /* The first word of each line is a name; the rest explains. */
