@@ -179,11 +179,20 @@ static double tolerance_of(enum dtype dtype)
     return dtype == DTYPE_BF16 ? 0x1p-7 : 1e-3;
 }
 
+/* What the rounding of sums may leave where they cancel: it follows the greatest value. */
+static double residue_of(const struct ref_tensor *want)
+{
+    double greatest = 1;
+    for (int64_t k = 0; want->f && k < want->count; k++)
+        greatest = isfinite(want->f[k]) ? fmax(greatest, fabs(want->f[k])) : greatest;
+    return 1e-7 * greatest;
+}
+
 static enum status compare(const struct ref_tensor *got, const struct ref_tensor *want,
                            struct error *err)
 {
     char a[96], b[96];
-    double tolerance = tolerance_of(want->dtype);
+    double tolerance = tolerance_of(want->dtype), residue = residue_of(want);
     if (got->dtype != want->dtype || !shape_equal(&got->shape, &want->shape))
         return FAIL(err, STATUS_INVALID, "%s%s instead of %s%s", dtype_name(got->dtype),
                     shape_text(&got->shape, a), dtype_name(want->dtype),
@@ -191,7 +200,7 @@ static enum status compare(const struct ref_tensor *got, const struct ref_tensor
     for (int64_t k = 0; k < want->count; k++) {
         double x = ref_get(got, k), y = ref_get(want, k);
         bool same = x == y || (isnan(x) && isnan(y)) ||
-                    (want->f && isfinite(y) && fabs(x - y) <= 1e-7 + tolerance * fabs(y));
+                    (want->f && isfinite(y) && fabs(x - y) <= residue + tolerance * fabs(y));
         if (!same)
             return FAIL(err, STATUS_INVALID, "%.9g instead of %.9g at element %lld", x, y,
                         (long long)k);
