@@ -539,7 +539,7 @@ test-gpu:
 	@tools/test_gpu.sh $(B) $(or $(T),cuda)
 # A folder for a machine that has a GPU and no package manager: docs/gpu.md. CUDA_ARCHS=90: for those chips alone.
 gpu-kit:
-	$(SUBMAKE) binary $(B)/tests/ops/run $(B)/tests/device/run $(B)/tests/unit/test_device $(B)/tests/unit/test_device_branches
+	$(SUBMAKE) binary $(B)/tests/ops/run $(B)/tests/device/run $(B)/tests/unit/test_device
 	@tools/gpu_kit.sh $(B) gpu-kit
 # The same models in PyTorch on the same GPU; exit code 77 without it. O: options.
 compare-gpu:

@@ -40,9 +40,7 @@ bare() { # FILE COPY
 bare "$build/ridge" "$kit/build/ridge"
 bare "$build/tests/ops/run" "$kit/build/tests/ops/run"
 bare "$build/tests/device/run" "$kit/build/tests/device/run"
-for name in test_device test_device_branches; do
-    bare "$build/tests/unit/$name" "$kit/build/tests/unit/$name"
-done
+bare "$build/tests/unit/test_device" "$kit/build/tests/unit/test_device"
 for plugin; do
     [ -e "$plugin" ] || {
         echo "gpu_kit.sh: $plugin is not built (make says which library it lacks)" >&2

@@ -213,7 +213,6 @@ stage_alive() {
     step peaks $ridge peaks --device "$device"
     step table build/tests/device/run --device "$device"
     step device env RIDGE_TEST_GPU="$device" build/tests/unit/test_device
-    step branches env RIDGE_TEST_GPU="$device" build/tests/unit/test_device_branches
     operators own_f32 --providers cuda
     operators own_bf16 --providers cuda --floats bf16
     stage_ranks

@@ -42,7 +42,6 @@ step() {
 
 step table "$build/tests/device/run" --device "$device"
 step unit env RIDGE_TEST_GPU="$device" "$build/tests/unit/test_device"
-step branches env RIDGE_TEST_GPU="$device" "$build/tests/unit/test_device_branches"
 step ops "$build/tests/ops/run" --device "$device" --no-fork --verbose
 for floats in bf16 f16; do
     step "ops_$floats" "$build/tests/ops/run" --device "$device" --floats "$floats" --no-fork --verbose

@@ -36,6 +36,15 @@ struct exe_options gpu_options(const char *device)
         .threads = 1, .isa = isa_detect(), .no_tune = true, .only_variant = NONE, .device = device};
 }
 
+struct exe_options gpu_unfused(bool tuned)
+{
+    struct exe_options options = gpu_options(gpu_name());
+    options.no_tune = !tuned;
+    options.no_fuse = true;
+    options.providers = "cuda";
+    return options;
+}
+
 struct graph *gpu_small_net(void)
 {
     struct graph *g = graph_new("small");
@@ -104,4 +113,37 @@ int host_gpu_start(int argc, char **argv)
     memcpy(&opened.dry, &dry, sizeof(dry));
     memcpy(&opened.counted, &counted, sizeof(counted));
     return UNIT_RUN;
+}
+
+static unsigned draw(unsigned *seed, unsigned below)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 16) % below;
+}
+
+struct graph *gpu_any_net(unsigned seed)
+{
+    enum { NODES = 40 };
+    struct graph *g = graph_new("any");
+    int values[NODES + 1] = {noise_input(g, "x", shape_of(4, 8))};
+    for (int n = 0; n < NODES; n++) {
+        unsigned count = (unsigned)n + 1, near = count < 6 ? count : 6;
+        int a = values[count - 1 - draw(&seed, near)], b = values[draw(&seed, count)];
+        switch (draw(&seed, 4)) {
+        case 0:
+            values[n + 1] = softmax(g, a, -1);
+            break;
+        case 1:
+            values[n + 1] = unary(g, "Tanh", a);
+            break;
+        case 2:
+            values[n + 1] = add(g, a, b);
+            break;
+        default:
+            values[n + 1] = softmax(g, mul(g, a, b), 0);
+        }
+    }
+    for (int n = NODES - 3; n <= NODES; n++)
+        graph_output(g, values[n]);
+    return g;
 }

@@ -33,10 +33,14 @@ long gpu_live(void);
 
 /* One thread, no tuning. */
 struct exe_options gpu_options(const char *device);
+/* On gpu_name(), own kernels, nodes as they are: no pass joins them. */
+struct exe_options gpu_unfused(bool tuned);
 /* Every node has an own kernel. */
 struct graph *gpu_small_net(void);
 /* Three nodes have none: the host computes them, in the middle and at the end. */
 struct graph *gpu_mixed_net(void);
+/* 40 nodes that read whatever there is. */
+struct graph *gpu_any_net(unsigned seed);
 
 /* In unit tests. */
 #define SAYS(text, part)                                                                           \
