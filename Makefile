@@ -274,6 +274,11 @@ TEST_LIST   = $(TEST_BIN) $(filter $(B)/tests/unit/%,$(PLUGIN_TESTS:%=$(B)/%)) $
                 $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh $(if $(LONG),tests/long/*.sh)))
 SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c tests/plugin_device/*.c tests/gpu/actors/*.c))
 CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu engine/kernels/cuda/roofs/*.cu))
+# CUDA's headers take longer to compile than a small kernel: five of those are compiled as one unit.
+CUDA_SMALL := $(shell find engine/kernels/cuda -maxdepth 1 -name '*.cu' -size -10k | sort)
+units       = $(if $(1),$(subst $() ,+,$(basename $(notdir $(wordlist 1,5,$(1))))) $(call units,$(wordlist 6,999,$(1))))
+CUDA_UNITS := $(patsubst %,$(B)/pic/engine/kernels/cuda/%.o,$(call units,$(CUDA_SMALL)))
+CUDA_OBJ   := $(patsubst %.cu,$(B)/pic/%.o,$(filter-out $(CUDA_SMALL),$(CUDA_KERNELS))) $(CUDA_UNITS)
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
 FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so) $(if $(HAVE_NCCL),$(B)/tests/nccl_fake/libnccl.so.2)
@@ -383,7 +388,7 @@ $(foreach i,$(ISAS),$(eval $(call isa_rule,$i)))
 # As needed: the OpenBLAS plug-in opens its library itself, after choosing its kernels.
 define plugin_rule
 $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib/*.c)) \
-    $$(patsubst %.cu,$(B)/pic/%.o,$$(wildcard $(2)/*.cu $(2)/roofs/*.cu)) $(B)/libplugin.a
+    $$(if $$(filter cuda,$(1)),$$(CUDA_OBJ)) $(B)/libplugin.a
 	@mkdir -p $$(@D); echo "LINK $$@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
@@ -439,11 +444,11 @@ $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
 
 # CUDA C. What the compiler says of registers and spills per kernel is kept beside each object and,
 # together, in cuda_usage.txt. C++14, because the headers of later standards take longer than the code
-# of a small file.
+# of a small file. -O1: the host's half only plans and launches.
 CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) -gencode \
     arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 NVCC_ALL  = $(NVCC) -std=c++14 -O3 -I. -I$(B)/gen $(CUDA_CODE) --compress-mode=size -Werror all-warnings -Xptxas -v \
-    -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers $(NVCCFLAGS)
+    -Xcompiler -O1,-fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers $(NVCCFLAGS)
 # Instructions that some chips lack: no code for those, so that none can be loaded there. wgmma is that of
 # one family alone.
 $(B)/pic/engine/kernels/cuda/roofs/mma_f8.o: private CUDA_CODE = $(foreach a,89 90 100,-gencode \
@@ -451,10 +456,20 @@ $(B)/pic/engine/kernels/cuda/roofs/mma_f8.o: private CUDA_CODE = $(foreach a,89 
 $(B)/pic/engine/kernels/cuda/roofs/wgmma.o: private CUDA_CODE = -gencode arch=compute_90a,code=sm_90a
 $(B)/gen/cuda_flags: FORCE
 	@mkdir -p $(@D); echo '$(strip $(NVCC_ALL))' > $@.new; $(replace)
+define compile_cuda
+@mkdir -p $(@D); echo "NVCC $(<:$(B)/pic/%=%)"
+@$(NVCC_ALL) -MMD -MP -c -o $@ $< 2>$@.usage || { cat $@.usage >&2; exit 1; }
+endef
 $(B)/pic/%.o: %.cu $(B)/gen/cuda_flags | $(GEN)
-	@mkdir -p $(@D); echo "NVCC $<"
-	@$(NVCC_ALL) -MMD -MP -c -o $@ $< 2>$@.usage || { cat $@.usage >&2; exit 1; }
-$(B)/cuda_usage.txt: $(CUDA_KERNELS:%.cu=$(B)/pic/%.o)
+	$(compile_cuda)
+# Units are named for their kernels; each of these is in a namespace of its own.
+$(CUDA_UNITS:.o=.cu): $(B)/pic/engine/kernels/cuda/%.cu: $(CUDA_SMALL)
+	@mkdir -p $(@D); files='$(patsubst %,engine/kernels/cuda/%.cu,$(subst +, ,$*))'; \
+	    { grep -h '^#include' $$files | sort -u; \
+	      for f in $$files; do echo "namespace cuda_$$(basename $$f .cu) {"; echo "#include \"$$f\""; echo "}"; done; } >$@.new; $(replace)
+$(CUDA_UNITS): %.o: %.cu $(B)/gen/cuda_flags | $(GEN)
+	$(compile_cuda)
+$(B)/cuda_usage.txt: $(CUDA_OBJ)
 	@cat $(^:=.usage) | c++filt >$@
 $(if $(HAVE_CUDA),$(B)/plugins/cuda.so: | $(B)/cuda_usage.txt)
 

@@ -200,5 +200,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"ArgMax", "ArgMin", NULL};
 
-CUDA_KERNEL(arg_extreme) = {CUDA_NAME(arg_extreme), .ops = ops, CUDA_PLAN(plan),
-                            .workspace = workspace, .launch = launch};
+CUDA_KERNEL(arg_extreme) = {CUDA_NAME(arg_extreme), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                            CUDA_HOOK(launch)};

@@ -281,5 +281,5 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
 
 static const char *const ops[] = {"Attention", NULL};
 
-CUDA_KERNEL(attention) = {CUDA_NAME(attention), .ops = ops, CUDA_PLAN(plan), .launch = launch,
+CUDA_KERNEL(attention) = {CUDA_NAME(attention), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch),
                           .general = true};

@@ -538,5 +538,5 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
 static const char *const ops[] = {"Attention", NULL};
 
 CUDA_KERNEL(attention_tensor) = {
-    CUDA_NAME(attention_tensor), .ops = ops,           CUDA_PLAN(plan),
-    .variants = variants,        .describe = describe, .launch = launch};
+    CUDA_NAME(attention_tensor), .ops = ops,          CUDA_PLAN,
+    CUDA_HOOK(variants),         CUDA_HOOK(describe), CUDA_HOOK(launch)};

@@ -117,4 +117,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"BatchNormalization", NULL};
 
-CUDA_KERNEL(batch_norm) = {CUDA_NAME(batch_norm), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(batch_norm) = {CUDA_NAME(batch_norm), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -189,4 +189,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"Cast", NULL};
 
-CUDA_KERNEL(cast) = {CUDA_NAME(cast), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(cast) = {CUDA_NAME(cast), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

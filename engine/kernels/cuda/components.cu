@@ -97,5 +97,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"ConnectedComponents", NULL};
 
-CUDA_KERNEL(components) = {CUDA_NAME(components), .ops = ops, CUDA_PLAN(plan),
-                           .workspace = workspace, .launch = launch};
+CUDA_KERNEL(components) = {CUDA_NAME(components), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                           CUDA_HOOK(launch)};

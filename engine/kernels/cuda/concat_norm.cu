@@ -157,4 +157,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"Concat", NULL};
 
-CUDA_KERNEL(concat_norm) = {CUDA_NAME(concat_norm), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(concat_norm) = {CUDA_NAME(concat_norm), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

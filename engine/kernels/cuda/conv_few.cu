@@ -408,5 +408,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"Conv", NULL};
 
-CUDA_KERNEL(conv_few) = {CUDA_NAME(conv_few), .ops = ops,       .packs = 1u << 1,  CUDA_PLAN(plan),
-                         .prepare = prepare,  .launch = launch, .release = release};
+CUDA_KERNEL(conv_few) = {CUDA_NAME(conv_few), .ops = ops,        .packs = 1u << 1,  CUDA_PLAN,
+                         CUDA_HOOK(prepare),  CUDA_HOOK(launch), CUDA_HOOK(release)};

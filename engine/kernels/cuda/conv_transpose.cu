@@ -226,6 +226,6 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"ConvTranspose", NULL};
 
-CUDA_KERNEL(conv_transpose) = {CUDA_NAME(conv_transpose), .ops = ops,         .packs = 1u << 1,
-                               CUDA_PLAN(plan),           .prepare = prepare, .launch = launch,
-                               .release = release};
+CUDA_KERNEL(conv_transpose) = {
+    CUDA_NAME(conv_transpose), .ops = ops,        .packs = 1u << 1,  CUDA_PLAN,
+    CUDA_HOOK(prepare),        CUDA_HOOK(launch), CUDA_HOOK(release)};

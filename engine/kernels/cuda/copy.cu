@@ -336,5 +336,5 @@ static const char *const ops[] = {
     "Concat", "DepthToSpace", "Dropout", "Expand",  "Flatten",   "Identity", "Reorder",   "Reshape",
     "Slice",  "SpaceToDepth", "Split",   "Squeeze", "Transpose", "Tile",     "Unsqueeze", NULL};
 
-CUDA_KERNEL(copy) = {CUDA_NAME(copy),    .ops = ops,       CUDA_PLAN(plan),
-                     .prepare = prepare, .launch = launch, .release = release};
+CUDA_KERNEL(copy) = {CUDA_NAME(copy),    .ops = ops,        CUDA_PLAN,
+                     CUDA_HOOK(prepare), CUDA_HOOK(launch), CUDA_HOOK(release)};

@@ -90,5 +90,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"CTCGreedyDecoder", NULL};
 
-CUDA_KERNEL(ctc_greedy) = {CUDA_NAME(ctc_greedy), .ops = ops, CUDA_PLAN(plan),
-                           .workspace = workspace, .launch = launch};
+CUDA_KERNEL(ctc_greedy) = {CUDA_NAME(ctc_greedy), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                           CUDA_HOOK(launch)};

@@ -462,6 +462,6 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"AttentionDecoder", NULL};
 
-CUDA_KERNEL(decoder) = {CUDA_NAME(decoder),   .ops = ops,           CUDA_PLAN(plan),
-                        .variants = variants, .describe = describe, .workspace = workspace,
-                        .launch = launch};
+CUDA_KERNEL(decoder) = {CUDA_NAME(decoder),  .ops = ops,          CUDA_PLAN,
+                        CUDA_HOOK(variants), CUDA_HOOK(describe), CUDA_HOOK(workspace),
+                        CUDA_HOOK(launch)};

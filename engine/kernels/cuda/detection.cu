@@ -208,5 +208,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"DetectionOutput", NULL};
 
-CUDA_KERNEL(detection) = {CUDA_NAME(detection), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
-                          .launch = launch};
+CUDA_KERNEL(detection) = {CUDA_NAME(detection), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                          CUDA_HOOK(launch)};

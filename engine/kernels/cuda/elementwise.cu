@@ -386,5 +386,5 @@ extern "C" enum status cuda_activate(const struct device *device, const struct p
     return refused.code;
 }
 
-CUDA_KERNEL(elementwise) = {CUDA_NAME(elementwise), .elementwise = true, CUDA_PLAN(plan),
-                            .launch = launch};
+CUDA_KERNEL(elementwise) = {CUDA_NAME(elementwise), .elementwise = true, CUDA_PLAN,
+                            CUDA_HOOK(launch)};

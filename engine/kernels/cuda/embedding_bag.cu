@@ -201,5 +201,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"EmbeddingBag", NULL};
 
-CUDA_KERNEL(embedding_bag) = {CUDA_NAME(embedding_bag), .ops = ops, CUDA_PLAN(plan),
-                              .workspace = workspace, .launch = launch};
+CUDA_KERNEL(embedding_bag) = {CUDA_NAME(embedding_bag), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                              CUDA_HOOK(launch)};

@@ -169,4 +169,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"Embeddings", NULL};
 
-CUDA_KERNEL(embeddings) = {CUDA_NAME(embeddings), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(embeddings) = {CUDA_NAME(embeddings), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -78,4 +78,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"Gather", NULL};
 
-CUDA_KERNEL(gather) = {CUDA_NAME(gather), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(gather) = {CUDA_NAME(gather), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -79,5 +79,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"GatherElements", NULL};
 
-CUDA_KERNEL(gather_elements) = {CUDA_NAME(gather_elements), .ops = ops, CUDA_PLAN(plan),
-                                .launch = launch};
+CUDA_KERNEL(gather_elements) = {CUDA_NAME(gather_elements), .ops = ops, CUDA_PLAN,
+                                CUDA_HOOK(launch)};

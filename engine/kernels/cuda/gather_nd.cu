@@ -80,4 +80,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"GatherND", NULL};
 
-CUDA_KERNEL(gather_nd) = {CUDA_NAME(gather_nd), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(gather_nd) = {CUDA_NAME(gather_nd), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -138,4 +138,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
         LAUNCH((integers_each<int32_t, uint32_t>), state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
-CUDA_KERNEL(integers) = {CUDA_NAME(integers), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(integers) = {CUDA_NAME(integers), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -330,5 +330,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"LayerNormalization", "RMSNormalization", NULL};
 
-CUDA_KERNEL(layernorm) = {CUDA_NAME(layernorm), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
-                          .launch = launch};
+CUDA_KERNEL(layernorm) = {CUDA_NAME(layernorm), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                          CUDA_HOOK(launch)};

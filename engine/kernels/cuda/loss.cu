@@ -124,5 +124,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"SoftmaxCrossEntropyLoss", NULL};
 
-CUDA_KERNEL(loss) = {CUDA_NAME(loss), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
-                     .launch = launch};
+CUDA_KERNEL(loss) = {CUDA_NAME(loss), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                     CUDA_HOOK(launch)};

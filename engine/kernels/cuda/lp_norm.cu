@@ -144,4 +144,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"LpNormalization", NULL};
 
-CUDA_KERNEL(lp_norm) = {CUDA_NAME(lp_norm), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(lp_norm) = {CUDA_NAME(lp_norm), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -80,4 +80,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"LRN", NULL};
 
-CUDA_KERNEL(lrn) = {CUDA_NAME(lrn), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(lrn) = {CUDA_NAME(lrn), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -551,7 +551,11 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"LSTM", NULL};
 
-CUDA_KERNEL(lstm_cluster) = {
-    CUDA_NAME(lstm_cluster), .ops = ops,           .packs = 1u << W | 1u << R | 1u << BIAS,
-    CUDA_PLAN(plan),         .describe = describe, .prepare = prepare,
-    .launch = launch,        .release = release};
+CUDA_KERNEL(lstm_cluster) = {CUDA_NAME(lstm_cluster),
+                             .ops = ops,
+                             .packs = 1u << W | 1u << R | 1u << BIAS,
+                             CUDA_PLAN,
+                             CUDA_HOOK(describe),
+                             CUDA_HOOK(prepare),
+                             CUDA_HOOK(launch),
+                             CUDA_HOOK(release)};

@@ -121,6 +121,6 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"MatMul", "Gemm", "MatMulF8", NULL};
 
-CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),       .ops = ops,           CUDA_PLAN(plan),
-                       .variants = variants,    .describe = describe, .launch = launch,
+CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),       .ops = ops,          CUDA_PLAN,
+                       CUDA_HOOK(variants),     CUDA_HOOK(describe), CUDA_HOOK(launch),
                        .unlike_variants = true, .general = true};

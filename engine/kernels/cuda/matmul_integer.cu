@@ -164,5 +164,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"MatMulInteger", NULL};
 
-CUDA_KERNEL(matmul_integer) = {CUDA_NAME(matmul_integer), .ops = ops, CUDA_PLAN(plan),
-                               .launch = launch};
+CUDA_KERNEL(matmul_integer) = {CUDA_NAME(matmul_integer), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -162,5 +162,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"NonMaxSuppression", NULL};
 
-CUDA_KERNEL(nms) = {CUDA_NAME(nms), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
-                    .launch = launch};
+CUDA_KERNEL(nms) = {CUDA_NAME(nms), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace), CUDA_HOOK(launch)};

@@ -107,4 +107,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"OneHot", NULL};
 
-CUDA_KERNEL(one_hot) = {CUDA_NAME(one_hot), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(one_hot) = {CUDA_NAME(one_hot), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -160,4 +160,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"Pad", NULL};
 
-CUDA_KERNEL(pad) = {CUDA_NAME(pad), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(pad) = {CUDA_NAME(pad), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -329,4 +329,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"MaxPool", "AveragePool", NULL};
 
-CUDA_KERNEL(pool) = {CUDA_NAME(pool), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(pool) = {CUDA_NAME(pool), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

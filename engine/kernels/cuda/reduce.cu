@@ -478,5 +478,5 @@ static const char *const ops[] = {
     "ReduceLogSumExp",   "ReduceMax",       "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum",         "ReduceSumSquare", NULL};
 
-CUDA_KERNEL(reduce) = {CUDA_NAME(reduce), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
-                       .launch = launch};
+CUDA_KERNEL(reduce) = {CUDA_NAME(reduce), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                       CUDA_HOOK(launch)};

@@ -187,5 +187,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"Resize", "Upsample", NULL};
 
-CUDA_KERNEL(resize) = {CUDA_NAME(resize),  .ops = ops,       CUDA_PLAN(plan),
-                       .prepare = prepare, .launch = launch, .release = release};
+CUDA_KERNEL(resize) = {CUDA_NAME(resize),  .ops = ops,        CUDA_PLAN,
+                       CUDA_HOOK(prepare), CUDA_HOOK(launch), CUDA_HOOK(release)};

@@ -350,8 +350,14 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"LSTM", "GRU", "AUGRU", "RNN", NULL};
 
-CUDA_KERNEL(rnn) = {
-    CUDA_NAME(rnn),         .ops = ops,           .packs = 1u << W | 1u << R | 1u << BIAS,
-    CUDA_PLAN(plan),        .variants = variants, .describe = describe,
-    .workspace = workspace, .prepare = prepare,   .launch = launch,
-    .release = release,     .general = true};
+CUDA_KERNEL(rnn) = {CUDA_NAME(rnn),
+                    .ops = ops,
+                    .packs = 1u << W | 1u << R | 1u << BIAS,
+                    CUDA_PLAN,
+                    CUDA_HOOK(variants),
+                    CUDA_HOOK(describe),
+                    CUDA_HOOK(workspace),
+                    CUDA_HOOK(prepare),
+                    CUDA_HOOK(launch),
+                    CUDA_HOOK(release),
+                    .general = true};

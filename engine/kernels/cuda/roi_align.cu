@@ -221,4 +221,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"RoiAlign", NULL};
 
-CUDA_KERNEL(roi_align) = {CUDA_NAME(roi_align), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(roi_align) = {CUDA_NAME(roi_align), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

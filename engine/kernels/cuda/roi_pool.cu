@@ -115,4 +115,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"MaxRoiPool", NULL};
 
-CUDA_KERNEL(roi_pool) = {CUDA_NAME(roi_pool), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(roi_pool) = {CUDA_NAME(roi_pool), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

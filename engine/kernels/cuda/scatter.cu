@@ -281,5 +281,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"ScatterElements", "Scatter", "ScatterND", NULL};
 
-CUDA_KERNEL(scatter) = {CUDA_NAME(scatter), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
-                        .launch = launch};
+CUDA_KERNEL(scatter) = {CUDA_NAME(scatter), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                        CUDA_HOOK(launch)};

@@ -191,5 +191,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"MergeSegments", NULL};
 
-CUDA_KERNEL(segments) = {CUDA_NAME(segments), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
-                         .launch = launch};
+CUDA_KERNEL(segments) = {CUDA_NAME(segments), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                         CUDA_HOOK(launch)};

@@ -188,4 +188,4 @@ static const char *const ops[] = {"And",   "Equal",       "Greater", "GreaterOrE
                                   "Less",  "LessOrEqual", "Not",     "Or",
                                   "Where", "Xor",         NULL};
 
-CUDA_KERNEL(select) = {CUDA_NAME(select), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(select) = {CUDA_NAME(select), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

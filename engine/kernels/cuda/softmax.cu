@@ -474,5 +474,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"Softmax", "LogSoftmax", NULL};
 
-CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
-                        .launch = launch};
+CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                        CUDA_HOOK(launch)};

@@ -116,4 +116,4 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"SpMM", NULL};
 
-CUDA_KERNEL(spmm) = {CUDA_NAME(spmm), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(spmm) = {CUDA_NAME(spmm), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

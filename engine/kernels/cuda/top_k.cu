@@ -156,5 +156,5 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 static const char *const ops[] = {"TopK", NULL};
 
-CUDA_KERNEL(top_k) = {CUDA_NAME(top_k), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
-                      .launch = launch};
+CUDA_KERNEL(top_k) = {CUDA_NAME(top_k), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
+                      CUDA_HOOK(launch)};

@@ -38,4 +38,4 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
 static const char *const ops[] = {"AllGather", "AllReduce",     "AllToAll",
                                   "Broadcast", "ReduceScatter", NULL};
 
-CUDA_KERNEL(unit_copy) = {CUDA_NAME(unit_copy), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(unit_copy) = {CUDA_NAME(unit_copy), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};

@@ -59,15 +59,18 @@ extern "C" {
 
 #define REFUSE(why, ...) cuda_host->refuse(why, STATUS_UNSUPPORTED, __VA_ARGS__)
 
-/* CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, CUDA_PLAN(plan), ...}; the hooks in their
- * order. */
+/* CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)}; the hooks
+ * in their order. CUDA_HOOK(launch) is .launch = launch: where several files are compiled as one,
+ * each is in a namespace, and its struct kernel_state is another type than the one that struct
+ * kernel names and never looks into. */
 #define CUDA_KERNEL(symbol)                                                                        \
     extern "C" {                                                                                   \
     extern const struct kernel kernel_cuda_##symbol;                                               \
     }                                                                                              \
     const struct kernel kernel_cuda_##symbol
 #define CUDA_NAME(symbol) .name = "cuda_" #symbol, .provider = "cuda", .device = "cuda"
-#define CUDA_PLAN(hook)   .state_size = sizeof(struct kernel_state), .plan = hook
+#define CUDA_HOOK(hook)   .hook = (decltype(kernel::hook))hook
+#define CUDA_PLAN         .state_size = sizeof(struct kernel_state), CUDA_HOOK(plan)
 
 enum { WARP = 32, BLOCK = 256 };
 
