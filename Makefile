@@ -274,11 +274,14 @@ TEST_LIST   = $(TEST_BIN) $(filter $(B)/tests/unit/%,$(PLUGIN_TESTS:%=$(B)/%)) $
                 $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh $(if $(LONG),tests/long/*.sh)))
 SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c tests/plugin_device/*.c tests/gpu/actors/*.c))
 CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu engine/kernels/cuda/roofs/*.cu))
-# CUDA's headers take longer to compile than a small kernel: five of those are compiled as one unit.
-CUDA_SMALL := $(shell find engine/kernels/cuda -maxdepth 1 -name '*.cu' -size -10k | sort)
-units       = $(if $(1),$(subst $() ,+,$(basename $(notdir $(wordlist 1,5,$(1))))) $(call units,$(wordlist 6,999,$(1))))
-CUDA_UNITS := $(patsubst %,$(B)/pic/engine/kernels/cuda/%.o,$(call units,$(CUDA_SMALL)))
-CUDA_OBJ   := $(patsubst %.cu,$(B)/pic/%.o,$(filter-out $(CUDA_SMALL),$(CUDA_KERNELS))) $(CUDA_UNITS)
+# CUDA's headers take longer to compile than a small kernel: five of those are compiled as one unit, which
+# is named for them, but for products, whose templates are large, and for roofs of other chips.
+CUDA_SMALL  := $(shell find engine/kernels/cuda -maxdepth 1 -name '*.cu' -size -10k | xargs grep -L product.h | sort)
+CUDA_ROOFS  := $(filter-out %/mma_f8.cu %/wgmma.cu,$(wildcard engine/kernels/cuda/roofs/*.cu))
+in_fives     = $(if $(1),$(call unit,$(wordlist 1,5,$(1))) $(call in_fives,$(wordlist 6,999,$(1))))
+unit         = $(B)/pic/$(dir $(firstword $(1)))$(subst $() ,+,$(basename $(notdir $(1)))).o
+CUDA_UNITS  := $(call in_fives,$(CUDA_SMALL)) $(call in_fives,$(CUDA_ROOFS))
+CUDA_OBJ    := $(patsubst %.cu,$(B)/pic/%.o,$(filter-out $(CUDA_SMALL) $(CUDA_ROOFS),$(CUDA_KERNELS))) $(CUDA_UNITS)
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
 FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so) $(if $(HAVE_NCCL),$(B)/tests/nccl_fake/libnccl.so.2)
@@ -358,9 +361,9 @@ $(B)/gen/%.o: $(B)/gen/%.c $(B)/gen/flags
 
 $(B)/libplugin.a: $(PLUGIN_LIB:%.c=$(B)/%.o)
 	@rm -f $@; $(AR) rcs $@ $^
-$(PLUGIN_LIB:%.c=$(B)/%.o): private CODE := -fPIC -fvisibility=hidden
 
-CODE := -fPIE
+# Programs and plug-ins link the same objects.
+CODE := -fPIC -fvisibility=hidden
 $(B)/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $<"
 	@$(COMPILE) $(CFLAGS_TEST) $(CODE) -c -o $@ $<
@@ -403,26 +406,26 @@ $(B)/mpi/$(1)/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $$(@D); echo "CC   $$< ($(1))"
 	@$(COMPILE) $(2) -DMPI_NAME='"$(1)"' -fPIC -fvisibility=hidden -c -o $$@ $$<
 $(B)/plugins/collective/$(1).so: $$(patsubst %.c,$(B)/mpi/$(1)/%.o,$$(filter-out %/wait_inside.c,$$(wildcard \
-    collective/plugins/mpi/*.c))) $(COLLECTIVE_LIB:%.c=$(B)/pic/%.o) $(B)/libplugin.a
+    collective/plugins/mpi/*.c))) $(COLLECTIVE_LIB:%.c=$(B)/%.o) $(B)/libplugin.a
 	@mkdir -p $$(@D); echo "LINK $$@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
 $(foreach f,OPENMPI MPICH,$(eval $(call mpi_rule,$(PLUGIN_$f),$(filter -I% -D% -isystem%,$(LIBS_$f)),$(LIBS_$f))))
-$(B)/plugins/collective/nccl.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard collective/plugins/nccl/*.c) base/system/clock.c) \
-    $(B)/libplugin.a
+$(B)/plugins/collective/nccl.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard collective/plugins/nccl/*.c)) \
+    $(B)/base/system/clock.o $(B)/libplugin.a
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl
 # Simulated ranks: everything of collective/ against SimGrid's MPI, a program that smpirun loads once for each.
 SMPI_HELPERS = $(firstword $(wildcard /usr/include/smpi/smpi_helpers.h /usr/local/include/smpi/smpi_helpers.h))
-# Sources without clocks and MPI need not be compiled against SimGrid's.
-SMPI_LIB := $(addprefix collective/,combine.c half_x86.c)
-SMPI_SRC := $(filter-out collective/group.c $(SMPI_LIB),$(wildcard collective/*.c)) $(wildcard collective/algorithms/*.c collective/backends/*.c collective/simulate/*.c) $(filter-out %/wait_outside.c %/plugin.c,$(wildcard collective/plugins/mpi/*.c)) \
-    $(addprefix base/,arena.c error.c clean.c memory.c numbers/random.c numbers/stats.c numbers/distribution.c system/clock.c \
-      system/file.c system/hash.c system/library.c system/plugin_files.c system/plugin_open.c) engine/graph/tensor.c engine/run/comm.c
+# Sources without clocks, memory of their own and MPI need not be compiled against SimGrid's.
+SMPI_LIB := $(addprefix collective/,combine.c half_x86.c wire.c) $(wildcard collective/algorithms/*.c) engine/graph/tensor.c engine/run/comm.c \
+    $(addprefix base/,error.c clean.c numbers/random.c numbers/stats.c numbers/distribution.c system/file.c system/hash.c system/library.c system/plugin_open.c)
+SMPI_SRC := $(filter-out collective/group.c $(SMPI_LIB),$(wildcard collective/*.c)) $(wildcard collective/backends/*.c collective/simulate/*.c) $(filter-out %/wait_outside.c %/plugin.c,$(wildcard collective/plugins/mpi/*.c)) \
+    $(addprefix base/,arena.c memory.c system/clock.c system/plugin_files.c)
 $(B)/simulated/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (simulated)"
 	@$(COMPILE) -DMPI_NAME='"simulated"' -include $(SMPI_HELPERS) -isystem $(dir $(SMPI_HELPERS)) -fPIC -c -o $@ $<
-$(B)/plugins/collective/simulated/ranks.so: $(SMPI_SRC:%.c=$(B)/simulated/%.o) $(SMPI_LIB:%.c=$(B)/pic/%.o)
+$(B)/plugins/collective/simulated/ranks.so: $(SMPI_SRC:%.c=$(B)/simulated/%.o) $(SMPI_LIB:%.c=$(B)/%.o)
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -lsimgrid -lm -ldl -pthread
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
@@ -435,8 +438,8 @@ $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/tests/cupti_fake/fake.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/cupti_fake/*.c) tests/lib/device_symbol.c)
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
-$(B)/tests/nccl_fake/libnccl.so.2: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/nccl_fake/*.c) tests/lib/device_symbol.c collective/combine.c collective/half_x86.c) \
-    $(B)/libplugin.a
+$(B)/tests/nccl_fake/libnccl.so.2: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/nccl_fake/*.c) tests/lib/device_symbol.c) \
+    $(addprefix $(B)/collective/,combine.o half_x86.o) $(B)/libplugin.a
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,-soname,libnccl.so.2 -o $@ $^ -ldl -pthread -lm
 $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (plug-in)"
@@ -462,22 +465,22 @@ define compile_cuda
 endef
 $(B)/pic/%.o: %.cu $(B)/gen/cuda_flags | $(GEN)
 	$(compile_cuda)
-# Units are named for their kernels; each of these is in a namespace of its own.
-$(CUDA_UNITS:.o=.cu): $(B)/pic/engine/kernels/cuda/%.cu: $(CUDA_SMALL)
-	@mkdir -p $(@D); files='$(patsubst %,engine/kernels/cuda/%.cu,$(subst +, ,$*))'; \
+# Each of a unit's kernels is in a namespace of its own.
+$(CUDA_UNITS:.o=.cu): $(B)/pic/%.cu: FORCE
+	@mkdir -p $(@D); files='$(patsubst %,$(*D)/%.cu,$(subst +, ,$(*F)))'; \
 	    { grep -h '^#include' $$files | sort -u; \
-	      for f in $$files; do echo "namespace cuda_$$(basename $$f .cu) {"; echo "#include \"$$f\""; echo "}"; done; } >$@.new; $(replace)
+	      for f in $$files; do echo "namespace file_$$(basename $$f .cu) {"; echo "#include \"$$f\""; echo "}"; done; } >$@.new; $(replace)
 $(CUDA_UNITS): %.o: %.cu $(B)/gen/cuda_flags | $(GEN)
 	$(compile_cuda)
 $(B)/cuda_usage.txt: $(CUDA_OBJ)
 	@cat $(^:=.usage) | c++filt >$@
 $(if $(HAVE_CUDA),$(B)/plugins/cuda.so: | $(B)/cuda_usage.txt)
 
-$(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(patsubst %.c,$(B)/pic/%.o,base/system/clock.c \
+$(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(B)/base/system/clock.o $(patsubst %.c,$(B)/pic/%.o,\
     $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c)) $(B)/libplugin.a
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -pthread -lm
-$(WATCH_CASES): $(B)/host/tests/gpu/watch_cases.o $(patsubst %.c,$(B)/pic/%.o,base/system/clock.c \
+$(WATCH_CASES): $(B)/host/tests/gpu/watch_cases.o $(B)/base/system/clock.o $(patsubst %.c,$(B)/pic/%.o,\
     $(filter-out %/api.c,$(wildcard tests/gpu/host/*.c))) $(B)/libplugin.a
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -o $@ $^ -pthread -lm
