@@ -248,8 +248,8 @@ SIMD_INLINE double fold_piece(const float *x, int64_t n, enum fold fold)
 SIMD_INLINE double fold_line(const float *x, int64_t n, enum fold fold)
 {
     enum { PIECES = 4 * PIECE * VL };
-    double value = fold_piece(x, n < PIECES ? n : PIECES, fold);
-    for (int64_t i = PIECES; i < n; i += PIECES)
+    double value = (double)identity(fold);
+    for (int64_t i = 0; i < n; i += PIECES)
         value = merge_scalar(value, fold_piece(x + i, n - i < PIECES ? n - i : PIECES, fold), fold);
     return value;
 }
@@ -271,9 +271,10 @@ SIMD_INLINE void reduce_lines(const struct kernel_state *job, const float *x, fl
                               enum fold fold)
 {
     int64_t index[RANK_MAX] = {0};
-    double value = fold_line(x, job->inner, fold);
-    while (advance(&job->reduced, job->reduced.rank, index, &x))
+    double value = (double)identity(fold);
+    do {
         value = merge_scalar(value, fold_line(x, job->inner, fold), fold);
+    } while (advance(&job->reduced, job->reduced.rank, index, &x));
     *y = finish(value, job);
 }
 
@@ -318,20 +319,16 @@ SIMD_INLINE void reduce_columns(const struct kernel_state *job, const float *x, 
         reduce_block(job, x, y, BLOCK, vm_first(VL), fold);
         return;
     }
-    if (n > 4 * VL) {
-        reduce_block(job, x, y, 4, vm_first(VL), fold);
-        x += 4 * VL;
-        y += 4 * VL;
-        n -= 4 * VL;
+    for (; n > 0; n -= 4 * VL, x += 4 * VL, y += 4 * VL) {
+        if (n > 3 * VL)
+            reduce_block(job, x, y, 4, vm_first(n - 3 * VL), fold);
+        else if (n > 2 * VL)
+            reduce_block(job, x, y, 3, vm_first(n - 2 * VL), fold);
+        else if (n > VL)
+            reduce_block(job, x, y, 2, vm_first(n - VL), fold);
+        else
+            reduce_block(job, x, y, 1, vm_first(n), fold);
     }
-    if (n > 3 * VL)
-        reduce_block(job, x, y, 4, vm_first(n - 3 * VL), fold);
-    else if (n > 2 * VL)
-        reduce_block(job, x, y, 3, vm_first(n - 2 * VL), fold);
-    else if (n > VL)
-        reduce_block(job, x, y, 2, vm_first(n - VL), fold);
-    else
-        reduce_block(job, x, y, 1, vm_first(n), fold);
 }
 
 SIMD_INLINE void reduce_tile(const struct kernel_state *job, int64_t tile, enum fold fold)

@@ -165,11 +165,20 @@ typedef void run_fn(const struct depthwise *d, const struct gemm_pixels *pixels)
         run_##side##_##step##_##rows##_1_##kind, run_##side##_##step##_##rows##_2_##kind,          \
             run_##side##_##step##_##rows##_3_##kind, run_##side##_##step##_##rows##_4_##kind       \
     }
+/* Plain and with prefetch. Without vectors that would be a prefetch for each channel. */
+#if defined(__AVX2__)
 #define BOTH(side, step, rows) RUNS(side, step, rows, 0) RUNS(side, step, rows, 1)
 #define ROWS(side, step, rows)                                                                     \
     {                                                                                              \
         ROW(side, step, rows, 0), ROW(side, step, rows, 1)                                         \
     }
+#else
+#define BOTH(side, step, rows) RUNS(side, step, rows, 0)
+#define ROWS(side, step, rows)                                                                     \
+    {                                                                                              \
+        ROW(side, step, rows, 0), ROW(side, step, rows, 0)                                         \
+    }
+#endif
 
 RUNS(0, 0, 1, 0)
 RUNS(0, 0, 1, 2)
