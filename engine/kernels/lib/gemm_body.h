@@ -16,10 +16,16 @@ SIMD_INLINE vf gemm_dot_bf16(vf sum, vf a, vf b)
     return vf_dot_bf16(sum, a, b);
 }
 
+SIMD_INLINE void gemm_put_bf16(uint16_t *to, vm mask, vf sum)
+{
+    vf_store_bf16_one_m(to, mask, sum);
+}
+
 #else
 
 /* There is no table of them here: never called. */
-#define gemm_dot_bf16(sum, a, b) (sum)
+#define gemm_dot_bf16(sum, a, b)     (sum)
+#define gemm_put_bf16(to, mask, sum) ((void)(mask), (void)(sum))
 
 #endif
 
@@ -160,6 +166,17 @@ SIMD_INLINE void gemm_store_narrow(const struct gemm_tile *t, int mr, int nv, ge
     }
 }
 
+SIMD_INLINE void gemm_store_narrow_one(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
+{
+    vm mask = vm_first(t->last);
+    uint16_t *to = t->narrow;
+    UNROLLED (m, mr) {
+        UNROLLED (n, nv)
+            gemm_put_bf16(to + n * VL, n < nv - 1 ? vm_first(VL) : mask, acc[m][n]);
+        to += t->narrow_row;
+    }
+}
+
 SIMD_INLINE void gemm_store(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
     float *c = t->c;
@@ -199,7 +216,10 @@ SIMD_INLINE void gemm_tile_run(const struct gemm_tile *t, enum gemm_math math, i
     if (steps && t->post->light)
         gemm_light_steps(t->post, t->operands, t->last, mr, nv, acc);
     if (is_float && math != GEMM_F32 && t->narrow) {
-        gemm_store_narrow(t, mr, nv, acc);
+        if (math == GEMM_BF16_DOT)
+            gemm_store_narrow_one(t, mr, nv, acc);
+        else
+            gemm_store_narrow(t, mr, nv, acc);
         return;
     }
     gemm_store(t, mr, nv, acc);

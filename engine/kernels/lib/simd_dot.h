@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products of short numbers, VL lanes of 32-bit words at a time: a word holds two bf16 or four
- * bytes. vf_dot_bf16 and vi_dot_bytes are single instructions of AVX512-BF16 and of AVX512-VNNI or
- * AVX-VNNI, which whoever calls them has asked for (engine/graph/kernel.h, cpu_has_bf16); they are
- * written in assembly so that one file can hold them beside code for CPUs without. The other
- * functions take words apart for what every CPU has: bf16 is the upper half of a float, and bytes
- * widened to 16 bits cannot saturate in vpmaddwd as they would in vpmaddubsw (255 x 127 x 2 is
- * above 32767).
+ * bytes. vf_dot_bf16 and vf_store_bf16_one_m are single instructions of AVX512-BF16, vi_dot_bytes
+ * is one of AVX512-VNNI or AVX-VNNI; whoever calls them has asked for it (engine/graph/kernel.h,
+ * cpu_has_bf16). They are written in assembly so that one file can hold them beside code for CPUs
+ * without. The other functions take words apart for what every CPU has: bf16 is the upper half of a
+ * float, and bytes widened to 16 bits cannot saturate in vpmaddwd as they would in vpmaddubsw
+ * (255 x 127 x 2 is above 32767).
  */
 #ifndef ENGINE_KERNELS_LIB_SIMD_DOT_H
 #define ENGINE_KERNELS_LIB_SIMD_DOT_H
@@ -43,6 +43,13 @@ SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v)
 { _mm256_storeu_si256((__m256i *)(void *)p, vf_to_bf16(v)); }
 SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v)
 { _mm256_mask_storeu_epi16(p, m, vf_to_bf16(v)); }
+/* The same by AVX512-BF16, which takes what is too small for a normal number as 0. */
+SIMD_INLINE void vf_store_bf16_one_m(uint16_t *p, vm m, vf v)
+{
+    __m256i y;
+    __asm__("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(v));
+    _mm256_mask_storeu_epi16(p, m, y);
+}
 /* clang-format on */
 
 #elif defined(__AVX2__)
