@@ -3,8 +3,10 @@
  * ridge: a benchmark suite for deep-learning workloads. Commands are the files of harness/cmd/. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "collective/backend.h"
 #include "harness/cli/command.h"
 #include "harness/cli/enough_stack.h"
 
@@ -13,11 +15,16 @@
 extern void __lsan_do_leak_check(void) __attribute__((weak));
 
 /* Ends the process once its output is written. Destructors of libraries do not run: one that waits
- * for threads which cannot end would hold up a process whose work is done. */
+ * for threads which cannot end would hold up a process whose work is done. But a rank whose work
+ * succeeded ends with them: since version 4, MPICH takes leave of its launcher in one, and the
+ * launcher takes a rank that ended without it for a crash and kills the others. */
 static _Noreturn void end_process(int code)
 {
+    int rank, ranks;
     fflush(stdout);
     fflush(stderr);
+    if (code == 0 && backend_starter(&rank, &ranks))
+        exit(code);
     if (__lsan_do_leak_check)
         __lsan_do_leak_check();
     _exit(code);

@@ -284,6 +284,14 @@ static void offer_roof(const char *wanted)
         table.size = offsetof(struct plugin, roofs);
 }
 
+/* Runs where a process ends by exit(). */
+static __attribute__((destructor)) void take_leave(void)
+{
+    const char *wanted = getenv("RIDGE_SAMPLE");
+    if (wanted && strstr(wanted, "farewell"))
+        fprintf(stderr, "sample: farewell\n");
+}
+
 /* ---- the entry ---- */
 
 const struct plugin *ridge_plugin(const struct plugin_host *ridge, struct error *why)
