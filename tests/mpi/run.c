@@ -250,8 +250,10 @@ static enum status start(const struct backend *backend, int ranks, const char *c
 static void start_cases(const struct backend *backend, int ranks)
 {
     static const char *const none[] = {NULL};
-    char text[8192] = "", what[64];
+    static char text[1 << 18]; /* Open MPI 5 warns of every interface, for every pair of ranks */
+    char what[64];
     struct error err = {0};
+    text[0] = '\0';
     enum status status = start(backend, ranks, none, text, sizeof(text), &err);
     snprintf(what, sizeof(what), "%s, %d ranks: all cases", backend->name, ranks);
     if (status != STATUS_OK)
