@@ -16,6 +16,8 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     if (DNNL_VERSION_MAJOR >= 3 && is_op(q, "Gelu"))
         return REFUSE(why, "oneDNN 3 turns an infinity into NaN");
     struct eltwise e = eltwise_of(chain.steps[0].code, chain.steps[0].p, chain.steps[0].q);
+    if (e.kind == dnnl_alg_kind_undef)
+        return REFUSE(why, "oneDNN 3 loses this function's small results");
     TRY(layout_from_desc(plan, &q->in[0], &layout, why));
     TRY(posts_keep_nan(q, why));
     struct operation operation = {OPERATION_ELTWISE, e.kind,           .src = &layout,

@@ -44,6 +44,9 @@ enum status layout_from_desc(struct plan *plan, const struct desc *desc,
 struct eltwise eltwise_of(enum function function, float p, float q)
 {
     double a = (double)p, b = (double)q;
+    /* Its softplus of -11 is 3 % off, that of -15 is 0 and that of -29 negative. */
+    if (DNNL_VERSION_MAJOR >= 3 && (function == FN_MISH || function == FN_SOFTPLUS))
+        return (struct eltwise){0};
     switch (function) {
     case FN_ABS:
         return (struct eltwise){dnnl_eltwise_abs, 0, 0};
