@@ -266,6 +266,7 @@ done
 refuses 'image is 31' ridge graph synnet:image=31
 
 # What a parameter must be is said in its name, not in that of the node that fails first.
+refuses 'heads is 7; it must divide the width, which is 768' ridge graph bert_base:heads=7
 refuses 'image is 1000; it must be a multiple of 64' ridge graph mask_rcnn:image=1000
 refuses 'proposals is 2000, but an image of this size has 1023 candidates' ridge graph mask_rcnn:image=64,proposals=2000
 refuses 'detections is 100; it can be at most 81' ridge graph mask_rcnn:image=64,proposals=1

@@ -149,7 +149,8 @@ static void unused_pooler(struct graph *g, const struct bert *b)
 int bert_encoder(struct graph *g, const struct bert *b, int *words)
 {
     if (!at_most(g, "tokens", b->tokens, b->positions) ||
-        !at_most(g, "depth", b->layers, LAYERS_MAX) || !multiple_of(g, "width", b->model, b->heads))
+        !at_most(g, "depth", b->layers, LAYERS_MAX) ||
+        !divides(g, "heads", b->heads, "width", b->model))
         return NONE;
     int x = embed(g, b, words);
     int mask = additive_mask(g, b);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workloads/lib/limits.h"
 
+#include <stdio.h>
+
 /* The first error of a graph is the one that is reported. */
 static bool hold(struct graph *g, bool good, const char *name, int64_t value, const char *must,
                  int64_t limit)
@@ -26,6 +28,13 @@ bool at_least(struct graph *g, const char *name, int64_t value, int64_t least)
 bool multiple_of(struct graph *g, const char *name, int64_t value, int64_t of)
 {
     return hold(g, value % of == 0, name, value, "must be a multiple of", of);
+}
+
+bool divides(struct graph *g, const char *name, int64_t value, const char *what, int64_t of)
+{
+    char must[64];
+    snprintf(must, sizeof(must), "must divide the %s, which is", what);
+    return hold(g, of % value == 0, name, value, must, of);
 }
 
 bool unset_beside(struct graph *g, const struct workload_config *config, const char *by,

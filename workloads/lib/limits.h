@@ -10,6 +10,8 @@
 bool at_most(struct graph *g, const char *name, int64_t value, int64_t limit);
 bool at_least(struct graph *g, const char *name, int64_t value, int64_t least);
 bool multiple_of(struct graph *g, const char *name, int64_t value, int64_t of);
+/* Of two parameters: `value` parts of `of`. */
+bool divides(struct graph *g, const char *name, int64_t value, const char *what, int64_t of);
 
 /* Whether none of `names` (NULL ends) was set by the user: the value that the parameter `by` has
  * leaves them without effect. */
