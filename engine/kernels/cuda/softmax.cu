@@ -311,12 +311,12 @@ static __device__ __forceinline__ void write_columns(const struct softmax &k, si
                                                      unsigned first, unsigned end, unsigned rows,
                                                      const struct pair *p)
 {
+    enum { TURNS = width > 4 ? 2 : 4 }; /* groups of 8 take many registers */
     struct scaling scaling[width];
 #pragma unroll
     for (int e = 0; e < width; e++)
         scaling[e] = scaling_of(k.log, p[e]);
-        /* Groups of 8 take many registers. */
-#pragma unroll(width > 4 ? 2 : 4)
+#pragma unroll TURNS
     for (unsigned i = first; i < end; i += rows) {
         size_t to = at + (size_t)i * k.inner;
         struct group<width> v = group_as<width>(k.type, k.x, to);
