@@ -123,7 +123,8 @@ TEST(a_picture_that_is_cut_off_is_named)
     MUST(data_case_open, &c, f.root, NULL, 0, data_case_images(4, 24, 2));
     assert_int_equal(data_case_read(&c, false, 0, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "/train/red/"));
-    assert_non_null(strstr(err.message, ".jpg: offset 640 of 640: Premature end"));
+    assert_non_null(strstr(err.message, ".jpg: offset 640 of 640: "));
+    assert_non_null(strstr(err.message, "remature end")); /* each libjpeg in its own words */
     data_case_close(&c);
     end(&f);
 }
