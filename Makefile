@@ -276,7 +276,7 @@ SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c tests/
 CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu engine/kernels/cuda/roofs/*.cu))
 # CUDA's headers take longer to compile than a small kernel: five of those are compiled as one unit, which
 # is named for them, but for products, whose templates are large, and for roofs of other chips.
-CUDA_SMALL  := $(shell find engine/kernels/cuda -maxdepth 1 -name '*.cu' -size -10k | xargs grep -L product.h | sort)
+CUDA_SMALL  := $(shell find engine/kernels/cuda -maxdepth 1 -name '*.cu' -size -10k | xargs -r grep -L product.h | sort)
 CUDA_ROOFS  := $(filter-out %/mma_f8.cu %/wgmma.cu,$(wildcard engine/kernels/cuda/roofs/*.cu))
 in_fives     = $(if $(1),$(call unit,$(wordlist 1,5,$(1))) $(call in_fives,$(wordlist 6,999,$(1))))
 unit         = $(B)/pic/$(dir $(firstword $(1)))$(subst $() ,+,$(basename $(notdir $(1)))).o

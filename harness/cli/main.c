@@ -16,8 +16,8 @@ extern void __lsan_do_leak_check(void) __attribute__((weak));
 
 /* Ends the process once its output is written. Destructors of libraries do not run: one that waits
  * for threads which cannot end would hold up a process whose work is done. But a rank whose work
- * succeeded ends with them: since version 4, MPICH takes leave of its launcher in one, and the
- * launcher takes a rank that ended without it for a crash and kills the others. */
+ * succeeded ends with them: MPICH 4.2 takes leave of its launcher in one, and the launcher takes a
+ * rank that ended without it for a crash and kills the others. */
 static _Noreturn void end_process(int code)
 {
     int rank, ranks;

@@ -166,6 +166,7 @@ SIMD_INLINE void gemm_store_narrow(const struct gemm_tile *t, int mr, int nv, ge
     }
 }
 
+/* The same where the CPU rounds a vector in one instruction. */
 SIMD_INLINE void gemm_store_narrow_one(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
     vm mask = vm_first(t->last);
