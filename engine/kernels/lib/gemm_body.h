@@ -25,7 +25,7 @@ SIMD_INLINE void gemm_put_bf16(uint16_t *to, vm mask, vf sum)
 
 /* There is no table of them here: never called. */
 #define gemm_dot_bf16(sum, a, b)     (sum)
-#define gemm_put_bf16(to, mask, sum) ((void)(mask), (void)(sum))
+#define gemm_put_bf16(to, mask, sum) ((void)(to), (void)(mask), (void)(sum))
 
 #endif
 
