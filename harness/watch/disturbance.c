@@ -114,9 +114,9 @@ bool disturbance_judge(const struct disturbance *d, int threads, char *text, siz
         return false;
     }
     name_busiest(d, busiest, sizeof(busiest));
-    double lost = fmin(1, crowd ? others : share); /* a tick may be longer than what was measured */
+    double lost = crowd ? others : share; /* above 1: a tick is longer than what was measured */
     snprintf(text, size,
-             "disturbed: %.1f %% of the CPU time went to other programs on this machine%s",
-             100 * lost, busiest);
+             "disturbed: %s%.1f %% of the CPU time went to other programs on this machine%s",
+             lost > 1 ? "up to " : "", 100 * fmin(1, lost), busiest);
     return true;
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A rank that a launcher started runs the destructors of libraries at its end: in one of them, MPICH
-# from version 4.2 on takes leave of its launcher, which else killed the other ranks and lost what
-# they had printed. Other processes do not run them, because some never return.
+# from version 4.2 on takes leave of its launcher, which otherwise kills the other ranks, and
+# what they have printed is lost. Other processes do not run them, because some never return.
 . tests/lib/tap.sh
 RIDGE_PLUGIN_PATH=${RIDGE_BUILD:-build/release}/tests/plugin_sample
 RIDGE_SAMPLE=farewell

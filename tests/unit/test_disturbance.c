@@ -77,7 +77,7 @@ static const struct judged judged[] = {
      {.wall_s = 0.0005, .wait_s = 0.002, .run_s = 0.001, .others = {.all_s = 0.01, .cpus = 2}},
      2,
      true,
-     "disturbed: 100.0 % of the CPU time went to other programs"},
+     "disturbed: up to 100.0 % of the CPU time went to other programs"},
     {"four threads on two CPUs, and a neighbour",
      {.wall_s = 1,
       .wait_s = 2.4,

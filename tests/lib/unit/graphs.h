@@ -20,7 +20,8 @@ struct exe *compiled_owned(struct graph *g, const struct exe_options *options);
 void exe_graph_free(struct exe *exe, struct graph *g);
 /* Runs it once; the largest error of an output of g, by the reference with the same inputs. */
 double run_error(struct exe *exe, const struct graph *g);
-/* Runs both on the same inputs; the test fails where any bit of their outputs differs. */
+/* Of graphs of f32: runs both on the same inputs; the test fails where any bit of their outputs
+ * differs. */
 void assert_same_outputs(struct exe *exe, struct exe *other);
 
 #endif
