@@ -350,7 +350,7 @@ ridge: $(B)/ridge
 	@ln -sf $< $@
 
 $(B)/ridge: $(MAIN_OBJ) $(OBJ)
-	@echo "LINK $@"
+	$(call say,LINK $@)
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(LDLIBS_ALL)
 
 $(B)/libridge.a: $(OBJ)
@@ -362,27 +362,31 @@ $(B)/gen/%.o: $(B)/gen/%.c $(B)/gen/flags
 $(B)/libplugin.a: $(PLUGIN_LIB:%.c=$(B)/%.o)
 	@rm -f $@; $(AR) rcs $@ $^
 
+# Says what a recipe makes, and creates its folder the first time: a shell per file would take 2 s of a build.
+say = $(info $(1))$(if $(made.$(@D)),,$(eval made.$(@D) := 1)$(shell mkdir -p $(@D)))
+
 # Programs and plug-ins link the same objects.
 CODE := -fPIC -fvisibility=hidden
 $(B)/%.o: %.c $(B)/gen/flags | $(GEN)
-	@mkdir -p $(@D); echo "CC   $<"
+	$(call say,CC   $<)
 	@$(COMPILE) $(CFLAGS_TEST) $(CODE) -c -o $@ $<
 
 # The only C++: toml++ behind a C interface. Its header costs what the C warnings would complain of,
 # and these two checks need the C++ half of a sanitizer's library, which a C link does not have.
 NO_CXX_CHECKS = -fno-sanitize=vptr$(if $(findstring clang,$(CC)),$(comma)function)
 $(B)/%.o: %.cpp $(B)/gen/flags
-	@mkdir -p $(@D); echo "CXX  $<"
+	$(call say,CXX  $<)
 	@$(CXX_OF) -I. -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(OPT) \
 	    $(if $(SANITIZED),$(NO_CXX_CHECKS)) -fPIE -MMD -MP -c -o $@ $<
 
 # Their common header is compiled once per instruction set: <immintrin.h> alone takes 0.25 s.
 define isa_rule
 $(B)/gen/simd.$(1).h.gch: engine/kernels/lib/simd.h $(B)/gen/flags
-	@mkdir -p $$(@D); echo "CC   $$< ($(1))"; echo '#include "$$<"' > $(B)/gen/simd.$(1).h
+	$$(call say,CC   $$< ($(1)))
+	@echo '#include "$$<"' > $(B)/gen/simd.$(1).h
 	@$(COMPILE) -fPIE $(ISA_$(1)) -x c-header -c -o $$@ $(B)/gen/simd.$(1).h
 $(B)/%.$(1).o: %.c $(B)/gen/simd.$(1).h.gch | $(GEN)
-	@mkdir -p $$(@D); echo "CC   $$< ($(1))"
+	$$(call say,CC   $$< ($(1)))
 	@$(COMPILE) -fPIE $(ISA_$(1)) -include $(B)/gen/simd.$(1).h -c -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$i)))
@@ -392,7 +396,7 @@ $(foreach i,$(ISAS),$(eval $(call isa_rule,$i)))
 define plugin_rule
 $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib/*.c)) \
     $$(if $$(filter cuda,$(1)),$$(CUDA_OBJ)) $(B)/libplugin.a
-	@mkdir -p $$(@D); echo "LINK $$@"
+	$$(call say,LINK $$@)
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
@@ -403,17 +407,17 @@ $(eval $(call plugin_rule,profilers/cupti,profilers/plugins/cupti,-ldl))
 COLLECTIVE_LIB := $(addprefix collective/,message.c combine.c half_x86.c) base/system/clock.c
 define mpi_rule
 $(B)/mpi/$(1)/%.o: %.c $(B)/gen/flags | $(GEN)
-	@mkdir -p $$(@D); echo "CC   $$< ($(1))"
+	$$(call say,CC   $$< ($(1)))
 	@$(COMPILE) $(2) -DMPI_NAME='"$(1)"' -fPIC -fvisibility=hidden -c -o $$@ $$<
 $(B)/plugins/collective/$(1).so: $$(patsubst %.c,$(B)/mpi/$(1)/%.o,$$(filter-out %/wait_inside.c,$$(wildcard \
     collective/plugins/mpi/*.c))) $(COLLECTIVE_LIB:%.c=$(B)/%.o) $(B)/libplugin.a
-	@mkdir -p $$(@D); echo "LINK $$@"
+	$$(call say,LINK $$@)
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
 $(foreach f,OPENMPI MPICH,$(eval $(call mpi_rule,$(PLUGIN_$f),$(filter -I% -D% -isystem%,$(LIBS_$f)),$(LIBS_$f))))
 $(B)/plugins/collective/nccl.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard collective/plugins/nccl/*.c)) \
     $(B)/base/system/clock.o $(B)/libplugin.a
-	@mkdir -p $(@D); echo "LINK $@"
+	$(call say,LINK $@)
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl
 # Simulated ranks: everything of collective/ against SimGrid's MPI, a program that smpirun loads once for each.
 SMPI_HELPERS = $(firstword $(wildcard /usr/include/smpi/smpi_helpers.h /usr/local/include/smpi/smpi_helpers.h))
@@ -423,26 +427,29 @@ SMPI_LIB := $(addprefix collective/,combine.c half_x86.c wire.c) $(wildcard coll
 SMPI_SRC := $(filter-out collective/group.c $(SMPI_LIB),$(wildcard collective/*.c)) $(wildcard collective/backends/*.c collective/simulate/*.c) $(filter-out %/wait_outside.c %/plugin.c,$(wildcard collective/plugins/mpi/*.c)) \
     $(addprefix base/,arena.c memory.c system/clock.c system/plugin_files.c)
 $(B)/simulated/%.o: %.c $(B)/gen/flags | $(GEN)
-	@mkdir -p $(@D); echo "CC   $< (simulated)"
+	$(call say,CC   $< (simulated))
 	@$(COMPILE) -DMPI_NAME='"simulated"' -include $(SMPI_HELPERS) -isystem $(dir $(SMPI_HELPERS)) -fPIC -c -o $@ $<
 $(B)/plugins/collective/simulated/ranks.so: $(SMPI_SRC:%.c=$(B)/simulated/%.o) $(SMPI_LIB:%.c=$(B)/%.o)
-	@mkdir -p $(@D); echo "LINK $@"
+	$(call say,LINK $@)
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -lsimgrid -lm -ldl -pthread
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
     tests/gpu/fake_device.c engine/kernels/cublaslt/lib/api.c engine/kernels/cublaslt/lib/product.c \
     engine/kernels/cublaslt/lib/hooks.c engine/kernels/cublaslt/lib/algorithms.c \
     $(wildcard engine/kernels/cublaslt/*.c)) $(B)/libplugin.a
-	@mkdir -p $(@D); echo "LINK $@"
+	$(call say,LINK $@)
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
-	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
+	$(call say,LINK $@)
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/tests/cupti_fake/fake.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/cupti_fake/*.c) tests/lib/device_symbol.c)
-	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
+	$(call say,LINK $@)
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/tests/nccl_fake/libnccl.so.2: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/nccl_fake/*.c) tests/lib/device_symbol.c) \
     $(addprefix $(B)/collective/,combine.o half_x86.o) $(B)/libplugin.a
-	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,-soname,libnccl.so.2 -o $@ $^ -ldl -pthread -lm
+	$(call say,LINK $@)
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,-soname,libnccl.so.2 -o $@ $^ -ldl -pthread -lm
 $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
-	@mkdir -p $(@D); echo "CC   $< (plug-in)"
+	$(call say,CC   $< (plug-in))
 	@$(COMPILE) -fPIC -fvisibility=hidden $(foreach w,$(subst /, ,$*),$(CFLAGS_$w)) -c -o $@ $<
 
 # CUDA C. What the compiler says of registers and spills per kernel is kept beside each object and,
@@ -460,7 +467,7 @@ $(B)/pic/engine/kernels/cuda/roofs/wgmma.o: private CUDA_CODE = -gencode arch=co
 $(B)/gen/cuda_flags: FORCE
 	@mkdir -p $(@D); echo '$(strip $(NVCC_ALL))' > $@.new; $(replace)
 define compile_cuda
-@mkdir -p $(@D); echo "NVCC $(<:$(B)/pic/%=%)"
+$(call say,NVCC $(<:$(B)/pic/%=%))
 @$(NVCC_ALL) -MMD -MP -c -o $@ $< 2>$@.usage || { cat $@.usage >&2; exit 1; }
 endef
 $(B)/pic/%.o: %.cu $(B)/gen/cuda_flags | $(GEN)
@@ -478,17 +485,17 @@ $(if $(HAVE_CUDA),$(B)/plugins/cuda.so: | $(B)/cuda_usage.txt)
 
 $(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(B)/base/system/clock.o $(patsubst %.c,$(B)/pic/%.o,\
     $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c)) $(B)/libplugin.a
-	@mkdir -p $(@D); echo "LINK $@"
+	$(call say,LINK $@)
 	@$(CXX_OF) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -pthread -lm
 $(WATCH_CASES): $(B)/host/tests/gpu/watch_cases.o $(B)/base/system/clock.o $(patsubst %.c,$(B)/pic/%.o,\
     $(filter-out %/api.c,$(wildcard tests/gpu/host/*.c))) $(B)/libplugin.a
-	@mkdir -p $(@D); echo "LINK $@"
+	$(call say,LINK $@)
 	@$(CXX_OF) $(LDFLAGS_ALL) -o $@ $^ -pthread -lm
 # Each access to memory is a call of tests/gpu/host/watch.c, which stands where the sanitizer's library would.
 HOST_WATCH = -fsanitize=thread $(if $(findstring clang,$(CC)),$(addprefix -mllvm ,-tsan-distinguish-volatile \
     -tsan-instrument-func-entry-exit=0),--param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0)
 $(B)/host/%.o: %.cu $(wildcard tests/gpu/host/*.h) $(B)/gen/flags | $(GEN)
-	@mkdir -p $(@D); echo "CXX  $< (for the host)"
+	$(call say,CXX  $< (for the host))
 	@$(CXX_OF) -x c++ -std=c++20 -I. -I$(B)/gen -include tests/gpu/host/cuda_host.h -Wall -Wextra \
 	    -Wno-missing-field-initializers -Wno-unknown-pragmas -Wno-unused-function \
 	    -Wno-pass-failed $(if $(WERROR),-Werror) -O2 -fno-tree-vectorize -g -fPIC $(HOST_WATCH) \
@@ -506,14 +513,14 @@ $(B)/%.tidy: %.c $(B)/%.o .clang-tidy
 FUZZ_MAIN := $(if $(filter fuzz,$(CONFIG)),-fsanitize=fuzzer,$(B)/tests/fuzz/lib/replay.o)
 fuzz-programs: $(FUZZ_BIN)
 $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/libridge.a
-	@echo "LINK $@"
+	$(call say,LINK $@)
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
 test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO) $(WATCH_CASES) \
                $(VENDOR_SO)
 $(filter $(B)/tests/unit/%,$(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%)): $(UNIT_LIB)
 $(TEST_BIN) $(ORACLE_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
-	@echo "LINK $@"
+	$(call say,LINK $@)
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $(filter %.o,$^) $(B)/libridge.a $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)
 
 # Its calls of the allocator go through functions of its own.
@@ -525,7 +532,7 @@ $(1:%=$(B)/%.o) $(1:%=$(B)/%.tidy) $(FAKE_$(3):%=$(B)/%.o): CFLAGS_TEST = $$(CFL
 ifneq ($(HAVE_$(3)),)
 $(1:%=$(B)/%): $(B)/%: $(B)/%.o $(PLUGIN_TEST_LIB) $(FAKE_$(3):%=$(B)/%.o) $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard engine/kernels/$(2)/*.c \
     engine/kernels/$(2)/lib/*.c)) $(TEST_LIB) $(B)/libridge.a
-	@echo "LINK $$@"
+	$$(call say,LINK $$@)
 	@$(CC) $(LDFLAGS_ALL) -pie -o $$@ $$(filter %.o,$$^) $(B)/libridge.a -lcmocka $(LDLIBS_ALL) $(CUDA_LDFLAGS)
 else
 $(1:%=$(B)/%): $(B)/gen/features.mk
