@@ -247,7 +247,7 @@ EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results
                 plots/*.gp plots/*.css plots/*.js profilers/groups/*.toml suites/*.toml docs/workloads/*.md))
 SIMD_SRC   := $(sort $(wildcard engine/kernels/cpu/*.c engine/kernels/lib/*.c))
 # What knows a node's geometry and nothing of running it: plug-ins link it, too.
-PLUGIN_LIB := $(addprefix base/,error.c clean.c memory.c system/library.c) \
+PLUGIN_LIB := $(addprefix base/,error.c clean.c memory.c system/cpus.c system/library.c) \
               $(addprefix engine/graph/,tensor.c node.c infer.c function.c ref_tensor.c) $(sort $(wildcard engine/ops/lib/*.c))
 MAIN_OBJ   := $(B)/harness/cli/main.o
 OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
@@ -425,7 +425,7 @@ $(B)/plugins/collective/nccl.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard collecti
 SMPI_HELPERS = $(firstword $(wildcard /usr/include/smpi/smpi_helpers.h /usr/local/include/smpi/smpi_helpers.h))
 # Sources without clocks, memory of their own and MPI need not be compiled against SimGrid's.
 SMPI_LIB := $(addprefix collective/,combine.c half_x86.c wire.c) $(wildcard collective/algorithms/*.c) engine/graph/tensor.c engine/run/comm.c \
-    $(addprefix base/,error.c clean.c numbers/random.c numbers/stats.c numbers/distribution.c system/file.c system/hash.c system/library.c system/plugin_open.c)
+    $(addprefix base/,error.c clean.c numbers/random.c numbers/stats.c numbers/distribution.c system/cpus.c system/file.c system/hash.c system/library.c system/plugin_open.c)
 SMPI_SRC := $(filter-out collective/group.c $(SMPI_LIB),$(wildcard collective/*.c)) $(wildcard collective/backends/*.c collective/simulate/*.c) $(filter-out %/wait_outside.c %/plugin.c,$(wildcard collective/plugins/mpi/*.c)) \
     $(addprefix base/,arena.c memory.c system/clock.c system/plugin_files.c)
 $(B)/simulated/%.o: %.c $(B)/gen/flags | $(GEN)

@@ -3,7 +3,6 @@
 #include "collective/local_ranks.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/system/clock.h"
+#include "base/system/cpus.h"
 
 enum { LOOK_NS = 2 * 1000 * 1000 };
 
@@ -32,19 +32,14 @@ struct launch {
  * not move at the same time. */
 static void take_cpus(int rank, int ranks)
 {
-    cpu_set_t all, own;
-    CPU_ZERO(&own);
-    if (sched_getaffinity(0, sizeof(all), &all) != 0 || CPU_COUNT(&all) < ranks)
+    struct cpus all, own = {0};
+    int count = cpus_of_thread(&all) ? cpus_count(&all) : 0;
+    if (count < ranks)
         return;
-    int count = CPU_COUNT(&all), seen = 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE && seen < count; cpu++) {
-        if (!CPU_ISSET(cpu, &all))
-            continue;
-        if (seen * ranks / count == rank)
-            CPU_SET(cpu, &own);
-        seen++;
-    }
-    sched_setaffinity(0, sizeof(own), &own);
+    for (int k = 0; k < count; k++)
+        if (k * ranks / count == rank)
+            cpus_add(&own, cpus_at(&all, k));
+    cpus_bind(pthread_self(), &own);
 }
 
 static _Noreturn void rank_main(const struct launch *launch, int rank, pid_t parent)

@@ -1,40 +1,88 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A cpu_set_t has room for 1024 CPUs, and on a machine that may have more the kernel refuses to
- * fill it (EINVAL): so the set grows until the kernel takes it. */
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "base/system/cpus.h"
 
-#include <errno.h>
+#include <dirent.h>
 #include <sched.h>
-#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { ROOM_MOST = 1 << 20 };
+enum { WORD = 64, WORDS = CPUS_MAX / WORD };
 
-/* 0: the kernel does not say, or (*too_small) not in so little room. */
-static int count_in(int room, bool *too_small)
+bool cpus_has(const struct cpus *cpus, int cpu)
 {
-    cpu_set_t *mask = CPU_ALLOC((size_t)room);
-    size_t size = CPU_ALLOC_SIZE((size_t)room);
+    return cpu >= 0 && cpu < CPUS_MAX && (cpus->bits[cpu / WORD] >> cpu % WORD & 1);
+}
+
+void cpus_add(struct cpus *cpus, int cpu)
+{
+    if (cpu >= 0 && cpu < CPUS_MAX)
+        cpus->bits[cpu / WORD] |= UINT64_C(1) << cpu % WORD;
+}
+
+int cpus_count(const struct cpus *cpus)
+{
     int count = 0;
-    *too_small = false;
-    if (!mask)
-        return 0;
-    if (sched_getaffinity(0, size, mask) == 0)
-        count = CPU_COUNT_S(size, mask);
-    else
-        *too_small = errno == EINVAL;
-    CPU_FREE(mask);
+    for (int k = 0; k < WORDS; k++)
+        count += __builtin_popcountll(cpus->bits[k]);
     return count;
+}
+
+int cpus_at(const struct cpus *cpus, int index)
+{
+    int count = cpus_count(cpus), before = count ? index % count : 0;
+    for (int cpu = 0; cpu < CPUS_MAX; cpu++)
+        if (cpus_has(cpus, cpu) && before-- == 0)
+            return cpu;
+    return 0;
+}
+
+/* 0: the calling thread. */
+static bool read_mask(pid_t thread, struct cpus *cpus)
+{
+    *cpus = (struct cpus){0};
+    return sched_getaffinity(thread, sizeof(cpus->bits), (cpu_set_t *)cpus->bits) == 0;
+}
+
+bool cpus_of_thread(struct cpus *cpus)
+{
+    return read_mask(0, cpus);
+}
+
+bool cpus_of_process(struct cpus *cpus)
+{
+    struct cpus one;
+    DIR *threads = opendir("/proc/self/task");
+    *cpus = (struct cpus){0};
+    for (struct dirent *e; threads && (e = readdir(threads));) {
+        long id = strtol(e->d_name, NULL, 10);
+        if (id <= 0 || !read_mask((pid_t)id, &one))
+            continue;
+        for (int k = 0; k < WORDS; k++)
+            cpus->bits[k] |= one.bits[k];
+    }
+    if (threads)
+        closedir(threads);
+    return cpus_count(cpus) > 0 || cpus_of_thread(cpus);
 }
 
 int cpus_allowed(void)
 {
-    bool too_small = true;
-    int count = 0;
-    for (int room = CPU_SETSIZE; too_small && room <= ROOM_MOST; room *= 2)
-        count = count_in(room, &too_small);
+    struct cpus cpus;
+    int count = cpus_of_thread(&cpus) ? cpus_count(&cpus) : 0;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return count > 0 ? count : online > 0 ? (int)online : 1;
+}
+
+void cpus_bind(pthread_t thread, const struct cpus *cpus)
+{
+    pthread_setaffinity_np(thread, sizeof(cpus->bits), (const cpu_set_t *)cpus->bits);
+}
+
+void cpus_bind_to(pthread_t thread, int cpu)
+{
+    struct cpus one = {0};
+    cpus_add(&one, cpu);
+    cpus_bind(thread, &one);
 }

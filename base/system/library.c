@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "base/system/library.h"
 
 #include <dlfcn.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/system/cpus.h"
 
 /* A folder or a pipe has the name of a path; opening a pipe would wait. */
 static bool is_odd_file(const char *file)
@@ -26,14 +26,14 @@ static bool exists(const char *file, const char *message)
 
 enum status library_open_one(const char *file, void **library, struct error *why)
 {
-    cpu_set_t mask;
+    struct cpus cpus;
     *library = NULL;
     if (is_odd_file(file))
         return UNSUPPORTED(why, "it is no regular file");
-    bool known = sched_getaffinity(0, sizeof(mask), &mask) == 0;
+    bool known = cpus_of_thread(&cpus);
     *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (known)
-        sched_setaffinity(0, sizeof(mask), &mask);
+        cpus_bind(pthread_self(), &cpus);
     return *library ? STATUS_OK : UNSUPPORTED(why, "%s", dlerror());
 }
 

@@ -9,7 +9,6 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/system/clock.h"
+#include "base/system/cpus.h"
 #include "base/system/relax.h"
 
 enum { SPIN_NS = 200 * 1000, CACHE_LINE = 64 };
@@ -40,7 +40,7 @@ struct pool {
     int threads;
     int started;            /* workers that run: threads - 1, or 0 */
     struct worker *workers; /* threads - 1 */
-    cpu_set_t caller_mask;
+    struct cpus caller_cpus;
 };
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t expected)
@@ -158,23 +158,6 @@ int pool_threads(const struct pool *pool)
     return pool ? pool->threads : 1;
 }
 
-static int cpu_of_thread(const cpu_set_t *mask, int index)
-{
-    int count = CPU_COUNT(mask), want = count ? index % count : 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, mask) && want-- == 0)
-            return cpu;
-    return 0;
-}
-
-static void pin(pthread_t thread, int cpu)
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    pthread_setaffinity_np(thread, sizeof(one), &one); /* refused in some containers: harmless */
-}
-
 static enum status start_workers(struct pool *pool, struct error *err)
 {
     int count = pool->threads - 1;
@@ -182,32 +165,31 @@ static enum status start_workers(struct pool *pool, struct error *err)
         struct worker *worker = &pool->workers[k];
         worker->pool = pool;
         worker->index = k + 1;
-        worker->cpu = cpu_of_thread(&pool->caller_mask, k + 1);
+        worker->cpu = cpus_at(&pool->caller_cpus, k + 1);
         worker->seen = atomic_load(&pool->epoch);
         if (pthread_create(&worker->thread, NULL, worker_main, worker))
             return FAIL(err, STATUS_FAILED, "cannot start thread %d of %d", k + 2, count + 1);
         pool->started++;
-        pin(worker->thread, worker->cpu);
+        cpus_bind_to(worker->thread, worker->cpu);
     }
     return STATUS_OK;
 }
 
-static void read_mask(struct pool *pool)
+static void find_cpus(struct pool *pool)
 {
-    CPU_ZERO(&pool->caller_mask);
-    if (sched_getaffinity(0, sizeof(pool->caller_mask), &pool->caller_mask))
-        CPU_SET(0, &pool->caller_mask);
+    if (!cpus_of_thread(&pool->caller_cpus))
+        cpus_add(&pool->caller_cpus, 0);
 }
 
 enum status pool_start(struct pool *pool, struct error *err)
 {
     if (pool->started || pool->threads == 1)
         return STATUS_OK;
-    read_mask(pool);
+    find_cpus(pool);
     atomic_store(&pool->stop, false);
     enum status status = start_workers(pool, err);
     if (status == STATUS_OK)
-        pin(pthread_self(), cpu_of_thread(&pool->caller_mask, 0));
+        cpus_bind_to(pthread_self(), cpus_at(&pool->caller_cpus, 0));
     else
         pool_stop(pool);
     return status;
@@ -222,7 +204,7 @@ void pool_stop(struct pool *pool)
     for (int k = 0; k < pool->started; k++)
         pthread_join(pool->workers[k].thread, NULL);
     pool->started = 0;
-    pthread_setaffinity_np(pthread_self(), sizeof(pool->caller_mask), &pool->caller_mask);
+    cpus_bind(pthread_self(), &pool->caller_cpus);
 }
 
 enum status pool_new(int threads, struct pool **out, struct error *err)
@@ -232,8 +214,8 @@ enum status pool_new(int threads, struct pool **out, struct error *err)
     if (!pool)
         return FAIL_NO_MEMORY(err);
     *pool = (struct pool){0};
-    read_mask(pool);
-    pool->threads = threads > 0 ? threads : CPU_COUNT(&pool->caller_mask);
+    find_cpus(pool);
+    pool->threads = threads > 0 ? threads : cpus_count(&pool->caller_cpus);
     pool->workers = calloc((size_t)pool->threads, sizeof(*pool->workers));
     enum status status = pool->workers ? pool_start(pool, err) : FAIL_NO_MEMORY(err);
     if (status != STATUS_OK) {

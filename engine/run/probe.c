@@ -2,13 +2,11 @@
 #define _GNU_SOURCE
 #include "engine/run/probe.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/system/clock.h"
+#include "base/system/cpus.h"
 #include "base/system/last_words.h"
 
 enum { GUARD = 256, GUARD_BYTE = 0xa5, UNWRITTEN_BYTE = 0xff /* a NaN in every float type */ };
@@ -44,7 +43,7 @@ struct trial {
     const struct kernel_query *q;
     const struct probe_data *data;
     int variant;
-    cpu_set_t cpus;
+    struct cpus cpus;
     struct verdict *verdict; /* shared memory */
     int alive[2];            /* pipe: the read end hangs up when the child is gone */
     int chatter;             /* what the child prints; -1: lost */
@@ -225,7 +224,7 @@ static void isolate(const struct trial *t)
         dup2(t->chatter, STDOUT_FILENO);
         dup2(t->chatter, STDERR_FILENO);
     }
-    sched_setaffinity(0, sizeof(t->cpus), &t->cpus);
+    cpus_bind(pthread_self(), &t->cpus);
 }
 
 _Noreturn static void child_main(struct trial *t)
@@ -244,26 +243,6 @@ _Noreturn static void child_main(struct trial *t)
 }
 
 /* ---- in the parent ---- */
-
-/* All CPUs that threads of this process may use: a pool pins each of its threads to one, so the
- * calling thread's own mask says too little. */
-static cpu_set_t process_cpus(void)
-{
-    cpu_set_t all, one;
-    CPU_ZERO(&all);
-    DIR *tasks = opendir("/proc/self/task");
-    struct dirent *task;
-    while (tasks && (task = readdir(tasks))) {
-        long tid = strtol(task->d_name, NULL, 10);
-        if (tid > 0 && sched_getaffinity((pid_t)tid, sizeof(one), &one) == 0)
-            CPU_OR(&all, &all, &one);
-    }
-    if (tasks)
-        closedir(tasks);
-    if (CPU_COUNT(&all) == 0)
-        sched_getaffinity(0, sizeof(all), &all);
-    return all;
-}
 
 /* Waits until the child has closed its end of the pipe; false: the deadline came first. */
 static bool wait_for_end(int fd, int deadline_ms)
@@ -339,12 +318,9 @@ enum status probe_kernel(const struct kernel *kernel, const struct kernel_query 
     if (kernel->device && strcmp(kernel->device, "cpu") != 0)
         return FAIL(why, STATUS_FAILED, "%s runs on a %s, which cannot be tried in a forked child",
                     kernel->name, kernel->device);
-    struct trial t = {.kernel = kernel,
-                      .q = q,
-                      .data = data,
-                      .variant = variant,
-                      .cpus = process_cpus(),
-                      .alive = {-1, -1}};
+    struct trial t = {
+        .kernel = kernel, .q = q, .data = data, .variant = variant, .alive = {-1, -1}};
+    cpus_of_process(&t.cpus); /* a pool has bound the calling thread to one of them */
     t.verdict =
         mmap(NULL, sizeof(*t.verdict), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (t.verdict == MAP_FAILED)

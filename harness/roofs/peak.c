@@ -6,15 +6,14 @@
 
 #include "base/registry.h"
 #include "base/system/clock.h"
+#include "base/system/cpus.h"
 #include "engine/kernels/lib/roof.h"
-
-enum { THREADS_MAX = 1024 };
 
 struct burst {
     roof_compute *run;
     int64_t rounds;
-    double flops[THREADS_MAX];
-    float sink[THREADS_MAX];
+    double flops[CPUS_MAX];
+    float sink[CPUS_MAX];
 };
 
 static void work(void *context, int64_t tile, int thread)
@@ -70,7 +69,7 @@ double peak_rate(struct pool *pool, enum isa isa, enum precision precision, int 
     if (!peak)
         return NAN;
     struct burst burst = {.run = peak->run, .rounds = rounds};
-    int threads = pool_threads(pool) < THREADS_MAX ? pool_threads(pool) : THREADS_MAX;
+    int threads = pool_threads(pool) < CPUS_MAX ? pool_threads(pool) : CPUS_MAX;
     double best = 0;
     for (int k = 0; k < bursts; k++) {
         uint64_t start = clock_now_ns();

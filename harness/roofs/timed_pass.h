@@ -9,9 +9,10 @@
 
 #include <stdint.h>
 
+#include "base/system/cpus.h"
 #include "base/system/pool.h"
 
-enum { TIMED_PASS_THREADS_MAX = 1024 };
+enum { TIMED_PASS_THREADS_MAX = CPUS_MAX };
 
 typedef void timed_pass_work(void *context, int thread, int64_t rounds);
 

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "harness/scale/scale.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/numbers/integers.h"
 #include "base/numbers/stats.h"
 #include "base/system/clock.h"
+#include "base/system/cpus.h"
 #include "collective/agree.h"
 #include "collective/comm_thread.h"
 #include "collective/local_ranks.h"
@@ -314,18 +314,14 @@ static enum status fill_result(const struct scale *s, struct scale_result *out, 
 
 /* Leaves so many of the CPUs that each rank's part is what it would be among `shares` ranks: with
  * more of them free a single rank would be no measure for many. */
-static void limit_cpus(const cpu_set_t *all, int ranks, int shares)
+static void limit_cpus(const struct cpus *all, int ranks, int shares)
 {
-    cpu_set_t some;
-    int each = shares > ranks ? CPU_COUNT(all) / shares : 0, left = each * ranks;
-    CPU_ZERO(&some);
-    for (int cpu = 0; cpu < CPU_SETSIZE && left > 0; cpu++)
-        if (CPU_ISSET(cpu, all)) {
-            CPU_SET(cpu, &some);
-            left--;
-        }
+    struct cpus some = {0};
+    int each = shares > ranks ? cpus_count(all) / shares : 0;
+    for (int k = 0; k < each * ranks; k++)
+        cpus_add(&some, cpus_at(all, k));
     if (each > 0)
-        sched_setaffinity(0, sizeof(some), &some);
+        cpus_bind(pthread_self(), &some);
 }
 
 static enum status run_launched(struct scale *s, struct error *err)
@@ -374,13 +370,13 @@ enum status scale_run(const struct scale_options *options, struct scale_result *
     if (memory == MAP_FAILED)
         return FAIL_NO_MEMORY(err);
     s.notes = memory;
-    cpu_set_t all;
-    bool known = !options->launched && sched_getaffinity(0, sizeof(all), &all) == 0;
+    struct cpus all;
+    bool known = !options->launched && cpus_of_thread(&all);
     if (known)
         limit_cpus(&all, options->ranks, options->shares);
     enum status status = options->launched ? run_launched(&s, err) : run_forked(&s, err);
     if (known)
-        sched_setaffinity(0, sizeof(all), &all);
+        cpus_bind(pthread_self(), &all);
     if (status == STATUS_OK)
         status = fill_result(&s, out, err);
     munmap(memory, bytes);

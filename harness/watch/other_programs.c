@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include <unistd.h>
 
 #include "harness/machine/procfs.h"
-#include "harness/watch/own_cpus.h"
+#include "harness/watch/cpu_seconds.h"
 
 enum { PROGRAMS_MAX = 4096, TEXT_MAX = 256 << 10, NAME_SIZE = 32 };
 
@@ -148,11 +147,12 @@ static void find_busiest(const struct other_programs *p, struct others *out)
 
 static double busy_of_cpus(const char *root, int *count)
 {
-    cpu_set_t cpus;
+    struct cpus cpus;
     char *text = malloc(TEXT_MAX);
-    bool readable = own_cpus(&cpus) && text && read_file(root, "/proc/stat", text, TEXT_MAX) > 0;
+    bool readable =
+        cpus_of_process(&cpus) && text && read_file(root, "/proc/stat", text, TEXT_MAX) > 0;
     double busy_s = readable ? cpu_seconds_of(text, &cpus).busy : NAN;
-    *count = CPU_COUNT(&cpus);
+    *count = cpus_count(&cpus);
     free(text);
     return busy_s;
 }

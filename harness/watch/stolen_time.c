@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "harness/watch/stolen_time.h"
 
 #include <fcntl.h>
@@ -8,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "harness/watch/own_cpus.h"
+#include "harness/watch/cpu_seconds.h"
 #include "results/record.h"
 
 /* Of /proc/stat only the lines of CPUs are read, which stand first: at most so many bytes each. */
@@ -16,7 +15,7 @@ enum { LINE = 224 };
 
 struct stolen_time {
     int fd;
-    cpu_set_t cpus;
+    struct cpus cpus;
     size_t size;
     char text[];
 };
@@ -30,7 +29,7 @@ struct stolen_time *stolen_time_open(const char *root)
         return NULL;
     snprintf(path, sizeof(path), "%s/proc/stat", root);
     s->size = size;
-    s->fd = own_cpus(&s->cpus) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    s->fd = cpus_of_process(&s->cpus) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (s->fd >= 0)
         return s;
     free(s);
@@ -49,7 +48,7 @@ int64_t stolen_time_ns(struct stolen_time *s)
 
 int stolen_time_cpus(const struct stolen_time *s)
 {
-    return s ? CPU_COUNT(&s->cpus) : 0;
+    return s ? cpus_count(&s->cpus) : 0;
 }
 
 void stolen_time_close(struct stolen_time *s)

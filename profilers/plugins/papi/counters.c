@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system/cpus.h"
 #include "profilers/lib/counters.h"
 #include "profilers/plugins/papi/software.h"
 
-enum { EVENTS_MAX = 64, THREADS_MAX = 1024, FILES_MAX = 4 * THREADS_MAX };
+enum { EVENTS_MAX = 64, THREADS_MAX = CPUS_MAX, FILES_MAX = 4 * THREADS_MAX };
 
 /* A counter of the kernel for one thread. */
 struct file {

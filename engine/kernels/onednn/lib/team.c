@@ -11,45 +11,35 @@
  * work), again with the master's mask. Around such launches the master's mask is therefore
  * the team's; two system calls, 2 to 4 us. A team of two has no smaller region with threads.
  */
-#define _GNU_SOURCE
 #include <omp.h>
-#include <sched.h>
 
+#include "base/system/cpus.h"
 #include "engine/kernels/onednn/lib/adapter.h"
 
-static cpu_set_t process_cpus; /* of the process when the plug-in was loaded */
+static struct cpus process_cpus; /* of the process when the plug-in was loaded */
 
 /* The team of one master thread. */
 struct team {
     int threads; /* 0: not pinned yet */
     bool pinned; /* the master is, to one CPU */
-    cpu_set_t master, all;
+    struct cpus master, all;
 };
 
 static _Thread_local struct team team;
 
 void team_remember_cpus(void)
 {
-    if (sched_getaffinity(0, sizeof(process_cpus), &process_cpus))
-        CPU_ZERO(&process_cpus);
+    cpus_of_thread(&process_cpus);
 }
 
 /* The CPU of thread k of a team whose master runs on `first`: k steps on in the process's mask. */
 static int cpu_of(int first, int k)
 {
-    int cpu = first, steps = k % CPU_COUNT(&process_cpus);
+    int cpu = first, steps = k % cpus_count(&process_cpus);
     while (steps > 0) {
-        cpu = (cpu + 1) % CPU_SETSIZE;
-        steps -= CPU_ISSET(cpu, &process_cpus) != 0;
+        cpu = (cpu + 1) % CPUS_MAX;
+        steps -= cpus_has(&process_cpus, cpu);
     }
-    return cpu;
-}
-
-static int only_cpu(const cpu_set_t *set)
-{
-    int cpu = 0;
-    while (!CPU_ISSET(cpu, set))
-        cpu++;
     return cpu;
 }
 
@@ -64,21 +54,16 @@ void team_ready(int threads)
     team_threads(threads);
     team.threads = threads;
     team.pinned = false;
-    if (threads == 1 || CPU_COUNT(&process_cpus) < 2 ||
-        sched_getaffinity(0, sizeof(team.master), &team.master) || CPU_COUNT(&team.master) != 1)
+    if (threads == 1 || cpus_count(&process_cpus) < 2 || !cpus_of_thread(&team.master) ||
+        cpus_count(&team.master) != 1)
         return;
-    int first = only_cpu(&team.master);
-    CPU_ZERO(&team.all);
+    int first = cpus_at(&team.master, 0);
+    team.all = (struct cpus){0};
     for (int k = 0; k < threads; k++)
-        CPU_SET(cpu_of(first, k), &team.all);
+        cpus_add(&team.all, cpu_of(first, k));
     team.pinned = true;
 #pragma omp parallel num_threads(threads)
-    {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(cpu_of(first, omp_get_thread_num()), &one);
-        sched_setaffinity(0, sizeof(one), &one); /* refused in some containers: harmless */
-    }
+    cpus_bind_to(pthread_self(), cpu_of(first, omp_get_thread_num()));
 }
 
 void team_begin(int threads)
@@ -86,11 +71,11 @@ void team_begin(int threads)
     if (team.threads != threads)
         team_ready(threads);
     if (threads > 2 && team.pinned)
-        sched_setaffinity(0, sizeof(team.all), &team.all);
+        cpus_bind(pthread_self(), &team.all);
 }
 
 void team_end(int threads)
 {
     if (threads > 2 && team.pinned)
-        sched_setaffinity(0, sizeof(team.master), &team.master);
+        cpus_bind(pthread_self(), &team.master);
 }

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/system/cpus.h"
 #include "base/system/library.h"
 #include "engine/kernels/openblas/lib/openblas.h"
 
@@ -30,7 +30,7 @@ enum { THREADED_BY_PTHREADS = 1 }; /* openblas_get_parallel() */
 
 struct openblas openblas;
 static char version[96];
-static cpu_set_t process_cpus;
+static struct cpus process_cpus;
 static _Atomic bool forked;     /* since then OpenBLAS has no threads */
 static _Atomic int threads_now; /* OpenBLAS has one number for all callers */
 
@@ -55,13 +55,13 @@ static void note_fork(void)
 
 static void change_threads(int threads)
 {
-    cpu_set_t own;
-    bool known = sched_getaffinity(0, sizeof(own), &own) == 0;
+    struct cpus own;
+    bool known = cpus_of_thread(&own);
     if (known)
-        sched_setaffinity(0, sizeof(process_cpus), &process_cpus);
+        cpus_bind(pthread_self(), &process_cpus);
     openblas.set_num_threads(threads);
     if (known)
-        sched_setaffinity(0, sizeof(own), &own);
+        cpus_bind(pthread_self(), &own);
     atomic_store(&threads_now, threads);
     atomic_store(&forked, false);
 }
@@ -98,7 +98,7 @@ static enum status check_room(struct error *why)
     if (file)
         fclose(file);
     double free_bytes = fmin(room(RLIMIT_AS, total), room(RLIMIT_DATA, total));
-    double needed = (double)CPU_COUNT(&process_cpus) * THREAD_BYTES + OTHER_BYTES;
+    double needed = (double)cpus_count(&process_cpus) * THREAD_BYTES + OTHER_BYTES;
     if (free_bytes >= needed)
         return STATUS_OK;
     return REFUSE(why,
@@ -158,8 +158,7 @@ const struct plugin *ridge_plugin(const struct plugin_host *host, struct error *
     if (host->abi != PLUGIN_ABI)
         return &table; /* the host compares both numbers */
     openblas.host = host;
-    if (sched_getaffinity(0, sizeof(process_cpus), &process_cpus))
-        CPU_ZERO(&process_cpus);
+    cpus_of_thread(&process_cpus);
     if (check_room(why) != STATUS_OK)
         return NULL;
     choose_settings();
