@@ -17,36 +17,36 @@ enum {
     FAST_PERIOD_NS = 50000, /* getrusage takes 0.6 us: 1 % of the shortest time between two */
     SLOW_PERIOD_NS = 10000000,
     WAIT_PERIOD_NS = 100000000, /* a microsecond or two for each thread */
-    CHAIN = 1024,               /* multiplications: 3072 cycles, about a microsecond */
-    CHAIN_CYCLES = 3, /* latency of a 64-bit multiplication: Intel since Nehalem, AMD since Zen */
-    CLOCK_TRIES = 3,  /* the fastest of them was not interrupted */
-    SPIN_NS = 100000, /* sleeping is not more exact than this */
+    CHAIN = 3072,               /* cycles, about a microsecond */
+    CLOCK_TRIES = 3,            /* the fastest of them was not interrupted */
+    SPIN_NS = 100000,           /* sleeping is not more exact than this */
     NS_PER_S = 1000000000
 };
 
+/* A chain of additions, each of which waits for the one before: one cycle on every core there is. A
+ * multiplication would take three or five, on the small cores of the same processor. */
+static double chain_ns(void)
+{
 #if defined(__x86_64__)
-static double chain_ns(void)
-{
-    uint64_t x = 3, start = clock_now_ns();
-    for (int k = 0; k < CHAIN / 8; k++)
-        __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0\n\t"
-                         "imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0"
-                         : "+r"(x));
-    return (double)(clock_now_ns() - start);
-}
+#define ADD "add %0, %0\n\t"
+#elif defined(__aarch64__)
+#define ADD "add %0, %0, %0\n\t"
 #else
-static double chain_ns(void)
-{
-    return NAN;
-}
+#define ADD ""
 #endif
+    uint64_t x = 3, start = clock_now_ns();
+    for (int k = 0; k < CHAIN / 16; k++)
+        __asm__ volatile(ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD : "+r"(x));
+    return ADD[0] ? (double)(clock_now_ns() - start) : NAN;
+#undef ADD
+}
 
 double cpu_clock_hz(void)
 {
     double best = INFINITY;
     for (int k = 0; k < CLOCK_TRIES; k++)
         best = fmin(best, chain_ns());
-    return isfinite(best) && best > 0 ? CHAIN * CHAIN_CYCLES / best * 1e9 : NAN;
+    return isfinite(best) && best > 0 ? CHAIN / best * 1e9 : NAN;
 }
 
 /* The start of a file that the kernel makes anew for each read. */

@@ -457,9 +457,13 @@ TEST(short_samples_share_a_look)
     munmap(memory, size);
 }
 
-/* The clock of the CPU is a plausible one where it can be had at all. */
+/* The clock of the CPU is a plausible one. */
 TEST(cpu_clock_is_plausible)
 {
     double hz = cpu_clock_hz();
-    assert_true(isnan(hz) || (hz > 2e8 && hz < 1e10));
+#if defined(__x86_64__) || defined(__aarch64__)
+    assert_true(hz > 2e8 && hz < 1e10);
+#else
+    assert_true(isnan(hz));
+#endif
 }
