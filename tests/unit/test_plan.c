@@ -429,7 +429,8 @@ TEST(cold_caches_are_of_single_executions)
         plan_text(text, NO_OVERRIDES, &plan);
         assert_int_equal(plan.count, 1);
         const char *skip = plan.points[0].skip;
-        if (rows[k].skip ? !skip || !strstr(skip, rows[k].skip) : skip != NULL)
+        bool as_said = rows[k].skip ? skip && strstr(skip, rows[k].skip) : !skip;
+        if (!as_said)
             fail_msg("%s: \"%s\"", rows[k].scenario, skip ? skip : "it runs");
         plan_release(&plan);
     }
