@@ -12,7 +12,7 @@ struct lines lines_of(const struct data_text *text)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* of the order of bytes, as some editors write it */
     const char *at = text->data, *end = at ? at + text->size : at;
-    if (text->size >= sizeof(mark) - 1 && memcmp(at, mark, sizeof(mark) - 1) == 0)
+    if (at && text->size >= sizeof(mark) - 1 && memcmp(at, mark, sizeof(mark) - 1) == 0)
         at += sizeof(mark) - 1;
     return (struct lines){.name = text->name, .at = at, .end = end};
 }
