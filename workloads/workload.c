@@ -138,6 +138,15 @@ static enum status set_param(const struct workload *w, struct workload_config *c
                 w->name, word);
 }
 
+enum status workload_batch_check(const struct workload *w, int64_t batch, struct error *why)
+{
+    if (w && w->batch_is_one && batch != 1)
+        return FAIL(why, STATUS_FAILED,
+                    "batch %lld: the shapes of %s say the batch already, so it must be 1",
+                    (long long)batch, w->name);
+    return STATUS_OK;
+}
+
 enum form { FORM_INFERENCE, FORM_LOSS, FORM_LEARNS };
 
 /* spec is cut up in place: NAME:param=value,param=value */
@@ -154,6 +163,7 @@ static enum status build(char *spec, int64_t batch, enum precision precision, en
         return UNSUPPORTED(err, "%s is not trained: it has no loss", w->name);
     struct workload_config config = {
         .batch = batch ? batch : w->batch, .loss = form != FORM_INFERENCE, .params = w->params};
+    TRY(workload_batch_check(w, config.batch, err));
     if (workload_builds_in(w, precision))
         config.precision = precision;
     for (int k = 0; w->params && w->params[k].name; k++)

@@ -42,6 +42,7 @@ struct workload {
     const struct param *params; /* name NULL ends; NULL: none */
     int64_t table1_batch;       /* batch of AI Matrix Table I; 0: it has no such row */
     int64_t batch;              /* default */
+    bool batch_is_one;          /* its shapes say all, so that there is no other */
     unsigned precisions;        /* bits 1 << PRECISION_X that build knows beside f32 */
     /* Adds inputs, nodes and outputs; errors stick to the graph. */
     void (*build)(struct graph *g, const struct workload_config *config);
@@ -55,6 +56,9 @@ int64_t config_int(const struct workload_config *config, const char *name);
 const char *config_text(const struct workload_config *config, const char *name);
 /* Whether the user set the parameter, be it to its default. */
 bool config_given(const struct workload_config *config, const char *name);
+
+/* Refuses a batch that a workload (NULL: a file, which says so itself) cannot have. */
+enum status workload_batch_check(const struct workload *w, int64_t batch, struct error *why);
 
 /* Whether a workload (NULL: a file) can run in the precision; host: on CPUs. On devices the
  * compiler turns f32 into tf32, bf16 and f16, and reads a file's f8 factors as f8. */

@@ -316,6 +316,8 @@ static const char *skip_reason(struct arena *arena, const struct workload *w, co
         return arena_strdup(arena, why.message);
     if (providers_find(p->providers, &why) != STATUS_OK)
         return arena_strdup(arena, why.message);
+    if (workload_batch_check(w, p->ranks ? p->batch / p->ranks : p->batch, &why) != STATUS_OK)
+        return arena_strdup(arena, why.message);
     bool trains = strcmp(p->mode, "training") == 0;
     if (p->recompute && !trains)
         return "recompute: only a step of training has activations to compute again";

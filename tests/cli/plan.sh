@@ -36,6 +36,13 @@ runs ridge plan ncf --batch 1,2 --threads 1,65536 --json
 holds '.running == 2 and .skipped == 2 and (.points | length == 4)'
 holds '[.points[] | select(.skip)] | all(.skip | test("65536 threads: this process may use"))'
 
+# Bug: `ridge run table1 --batch 2` failed in gcn, whose shapes say the batch, after all else had been measured.
+runs ridge plan gcn gemm ncf --batch 1,2 --json
+holds '.running == 4 and .skipped == 2'
+holds '[.points[] | select(.skip) | .skip] | sort == ["batch 2: the shapes of gcn say the batch already, so it must be 1",
+    "batch 2: the shapes of gemm say the batch already, so it must be 1"]'
+refuses 'ridge: batch 3: the shapes of gemm say the batch already' ridge graph gemm --batch 3
+
 # The same question has the same id, however it is asked.
 cat >"$tap_dir/one.toml" <<'END'
 [[workload]]

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workloads/lib/cases.h"
 
-bool case_alone(struct graph *g, const struct workload_config *config)
-{
-    if (config->batch != 1 && !g->failed) {
-        FAIL(&g->err, STATUS_FAILED, "batch is %lld; the shape says it already, so it must be 1",
-             (long long)config->batch);
-        g->failed = true;
-    }
-    return !g->failed;
-}
-
 int case_index(struct graph *g, const struct workload_config *config, const char *name, int count)
 {
     int64_t wanted = config_int(config, name);
-    if (!case_alone(g, config) || (wanted >= 1 && wanted <= count))
-        return g->failed ? -1 : (int)wanted - 1;
+    if (g->failed)
+        return -1;
+    if (wanted >= 1 && wanted <= count)
+        return (int)wanted - 1;
     FAIL(&g->err, STATUS_FAILED, "%s is %lld; there are the cases 1 to %d", name, (long long)wanted,
          count);
     g->failed = true;

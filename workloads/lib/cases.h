@@ -6,8 +6,6 @@
 #include "engine/graph/graph.h"
 #include "workloads/workload.h"
 
-/* Refuses any batch but 1. */
-bool case_alone(struct graph *g, const struct workload_config *config);
 /* Index of the case that the parameter `name` wants; -1, and an error in the graph: there is none.
  */
 int case_index(struct graph *g, const struct workload_config *config, const char *name, int count);

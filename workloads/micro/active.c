@@ -42,7 +42,7 @@ static bool tensor_of(struct graph *g, const struct workload_config *config, str
     int64_t elements = config_int(config, "elements");
     *shape = shape_of(elements);
     if (elements)
-        return case_alone(g, config) && unset_beside(g, config, "elements", listed);
+        return unset_beside(g, config, "elements", listed);
     int at = case_index(g, config, "case", ARRAY_COUNT(cases));
     if (at < 0)
         return false;
@@ -71,5 +71,6 @@ REGISTER(workload, active) = {
     .source = "AI Matrix layer benchmark, active.params",
     .params = params,
     .batch = 1,
+    .batch_is_one = true,
     .build = build,
 };

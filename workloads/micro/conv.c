@@ -77,5 +77,6 @@ REGISTER(workload, conv) = {
     .source = "AI Matrix layer benchmark, conv.params and conv2.params",
     .params = params,
     .batch = 1,
+    .batch_is_one = true,
     .build = build,
 };

@@ -45,5 +45,6 @@ REGISTER(workload, fc) = {
     .source = "AI Matrix layer benchmark, fc.params",
     .params = params,
     .batch = 1,
+    .batch_is_one = true,
     .build = build,
 };

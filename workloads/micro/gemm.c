@@ -47,7 +47,6 @@ static struct sizes sizes_of(struct graph *g, const struct workload_config *conf
         int64_t side = at < 0 ? 1 : cubes[at];
         return (struct sizes){side, side, side};
     }
-    case_alone(g, config);
     return (struct sizes){config_int(config, "m"), config_int(config, "n"),
                           config_int(config, "k")};
 }
@@ -107,6 +106,7 @@ REGISTER(workload, gemm) = {
     .source = "AI Matrix micro benchmark, after DeepBench",
     .params = params,
     .batch = 1,
+    .batch_is_one = true,
     .precisions = 1u << PRECISION_BF16 | 1u << PRECISION_I8 | 1u << PRECISION_F8,
     .build = build,
 };

@@ -85,5 +85,6 @@ REGISTER(workload, norm) = {
     .source = "AI Matrix layer benchmark, normal.params",
     .params = params,
     .batch = 1,
+    .batch_is_one = true,
     .build = build,
 };

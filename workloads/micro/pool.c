@@ -49,5 +49,6 @@ REGISTER(workload, pool) = {
     .source = "AI Matrix layer benchmark, pool.params",
     .params = params,
     .batch = 1,
+    .batch_is_one = true,
     .build = build,
 };

@@ -10,7 +10,6 @@
 #include "base/numbers/random.h"
 #include "base/system/hash.h"
 #include "workloads/data/cora.h"
-#include "workloads/lib/cases.h"
 #include "workloads/lib/citation_subjects.h"
 #include "workloads/lib/citations.h"
 #include "workloads/lib/layers.h"
@@ -94,8 +93,6 @@ static bool citations_of(struct graph *g, const struct workload_config *config, 
 {
     const char *data = config_text(config, "data"), *set = config_text(config, "dataset");
     *c = (struct cora){.subjects = NULL};
-    if (!case_alone(g, config))
-        return false;
     enum status status = strcmp(data, "made") == 0 ? make(g, set, c, &g->err)
                                                    : cora_load(&g->arena, data, set, c, &g->err);
     g->failed = status != STATUS_OK;
@@ -224,6 +221,7 @@ REGISTER(workload, gcn) = {
     .params = params,
     .table1_batch = 1,
     .batch = 1,
+    .batch_is_one = true,
     .build = build,
     .training = &training,
 };
