@@ -102,6 +102,8 @@ enum status section_workload(struct page *page, int64_t row, struct error *err);
 /* Part of a result's section. */
 enum status section_counted(struct page *page, int64_t result, struct error *err);
 enum status section_phases(struct page *page, int64_t result, struct error *err);
+/* found: it is of ranks that learn together. */
+enum status section_ranks(struct page *page, int64_t result, bool *found, struct error *err);
 void section_machine(struct page *page);
 void section_unavailable(struct page *page);
 void section_provenance(struct page *page);

@@ -179,13 +179,14 @@ static void put_caption(struct page *page, const struct plot *plot, const char *
     page_raw(page, "</figcaption></figure>\n");
 }
 
-static void put_missing(struct page *page, const char *name, const char *reason)
+/* One of nothing is not missed. */
+static void put_missing(struct page *page, const char *name, const struct plot_outcome *outcome)
 {
     struct report_outcome *o = page->outcome;
-    if (o->not_drawn++ == 0)
-        snprintf(o->plot_reason, sizeof(o->plot_reason), "%s", reason);
+    if (!outcome->empty && o->not_drawn++ == 0)
+        snprintf(o->plot_reason, sizeof(o->plot_reason), "%s", outcome->reason);
     page_raw(page, "<p class=\"missing\">No picture here (%s): ", name);
-    page_text(page, reason);
+    page_text(page, outcome->reason);
     page_raw(page, "</p>\n");
 }
 
@@ -236,7 +237,7 @@ enum status page_figure(struct page *page, const char *name, int64_t result, str
     if (status == STATUS_OK && outcomes[0].drawn)
         status = put_figure(page, &plot, requests, outcomes, err);
     else if (status == STATUS_OK)
-        put_missing(page, name, outcomes[0].reason);
+        put_missing(page, name, &outcomes[0]);
     for (int k = 0; k < 2; k++)
         plot_outcome_release(&outcomes[k]);
     return status;

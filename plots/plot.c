@@ -289,6 +289,7 @@ static enum status lay_out_request(struct drawing *d, struct figure *figure, str
     if (!figure->empty[0])
         return start_picture(d, err);
     snprintf(d->outcome->reason, sizeof(d->outcome->reason), "%s", figure->empty);
+    d->outcome->empty = true;
     return STATUS_OK;
 }
 

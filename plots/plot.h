@@ -50,6 +50,7 @@ struct plot_request {
 
 struct plot_outcome {
     bool drawn, gnuplot_hangs;
+    bool empty;                /* there was nothing to draw */
     char file[512];            /* the picture, when drawn */
     char reason[320];          /* why it was not drawn and what to do, else "" */
     struct figure_mark *marks; /* owned: what of it can be pointed at */

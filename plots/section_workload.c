@@ -328,26 +328,35 @@ static enum status put_history(struct page *page, int64_t result, struct error *
     return shares > 1 ? page_figure(page, "history_roof", result, err) : STATUS_OK;
 }
 
-static enum status put_details(struct page *page, int64_t row, struct error *err)
+/* What one process executed: its work, and step by step how far it is from the roof. */
+static enum status put_execution(struct page *page, int64_t row, int64_t result, struct error *err)
 {
-    int64_t result = (int64_t)grid_number(&page->results, row, "result");
     struct summary summary = summarise(page, result);
     put_sentence(page, &summary);
     put_facts(page, row);
-    if (!page_is_pictured(page, result))
-        page_raw(page,
-                 "<p class=\"missing\">No pictures of this point: of more than %d points those "
-                 "with the most recoverable seconds have them. <code>ridge plot roofline_ops "
-                 "--result %lld</code> draws one.</p>\n",
-                 PAGE_PICTURED_MAX, (long long)result);
     if (summary.steps)
         TRY(page_figure(page, "roofline_ops", result, err));
     TRY(section_phases(page, result, err));
     put_kinds(page, result);
     put_offenders(page, result, &summary);
-    TRY(section_counted(page, result, err));
-    if (!page_is_pictured(page, result))
+    return section_counted(page, result, err);
+}
+
+static enum status put_details(struct page *page, int64_t row, struct error *err)
+{
+    int64_t result = (int64_t)grid_number(&page->results, row, "result");
+    bool of_ranks;
+    TRY(section_ranks(page, result, &of_ranks, err));
+    if (!of_ranks)
+        TRY(put_execution(page, row, result, err));
+    if (!page_is_pictured(page, result)) {
+        page_raw(page,
+                 "<p class=\"missing\">No pictures of this point: of more than %d points those "
+                 "with the most recoverable seconds have them. <code>ridge plot latency "
+                 "--result %lld</code> draws one.</p>\n",
+                 PAGE_PICTURED_MAX, (long long)result);
         return STATUS_OK;
+    }
     page_raw(page, "<h4>Latency</h4>\n");
     TRY(page_figure(page, "latency", result, err));
     return put_history(page, result, err);

@@ -45,6 +45,14 @@ holds 'all(.[] | select(.ranks); .status == "ok" and .throughput > 0 and .sample
 check "the page shows the curve" grep -q 'id="scaling"' "$tap_dir/report/index.html"
 check "ranks are whole, not 2.00" grep -qE 'data-label="Ranks"[^>]*>2</td>' "$tap_dir/report/index.html"
 
+# Bugs: the section of a point with ranks said that this run had no ceilings for its 2 kernels, which are exchanges, and the run
+# ended with "2 plots are missing".
+page=$tap_dir/report/index.html
+is "sections of points with ranks" 4 "$(grep -cE 'Each of 2 ranks computes for|A single rank, whose steps take' "$page")"
+is "when they exchanged what" 2 "$(ls "$tap_dir/report/plots" | grep -cE '^timeline_[0-9]+[.]svg$')"
+is "kernels and their roofs are of the product alone" 1 "$(grep -cE 'from their roofs is not known|No steps were timed' "$page")"
+check "a plot of nothing is not missed" sh -c "! grep -q 'plots are missing' '$output' '$errors'"
+
 # What was measured is found again under the same name, and judged with it.
 runs ridge scale ncf:items=30,users=40 --no-tune -t 1 --batch 16 --steps 8 -n 2 --db "$db" --json
 holds '.points[0].losses | length == 8'
