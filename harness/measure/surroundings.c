@@ -23,22 +23,22 @@ enum {
     NS_PER_S = 1000000000
 };
 
-/* A chain of additions, each of which waits for the one before: one cycle on every core there is. A
- * multiplication would take three or five, on the small cores of the same processor. */
-static double chain_ns(void)
-{
 #if defined(__x86_64__)
 #define ADD "add %0, %0\n\t"
 #elif defined(__aarch64__)
 #define ADD "add %0, %0, %0\n\t"
 #else
-#define ADD ""
+#define ADD "" /* the clock is unknown there */
 #endif
+
+/* A chain of additions, each of which waits for the one before: one cycle on every core there is. A
+ * multiplication would take three or five, on the small cores of the same processor. */
+static double chain_ns(void)
+{
     uint64_t x = 3, start = clock_now_ns();
     for (int k = 0; k < CHAIN / 16; k++)
         __asm__ volatile(ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD : "+r"(x));
     return ADD[0] ? (double)(clock_now_ns() - start) : NAN;
-#undef ADD
 }
 
 double cpu_clock_hz(void)

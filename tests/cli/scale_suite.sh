@@ -49,7 +49,7 @@ check "ranks are whole, not 2.00" grep -qE 'data-label="Ranks"[^>]*>2</td>' "$ta
 # ended with "2 plots are missing".
 page=$tap_dir/report/index.html
 is "sections of points with ranks" 4 "$(grep -cE 'Each of 2 ranks computes for|A single rank, whose steps take' "$page")"
-is "when they exchanged what" 2 "$(ls "$tap_dir/report/plots" | grep -cE '^timeline_[0-9]+[.]svg$')"
+is "when they exchanged what" 2 "$(find "$tap_dir/report/plots" -name 'timeline_[0-9].svg' | wc -l)"
 is "kernels and their roofs are of the product alone" 1 "$(grep -cE 'from their roofs is not known|No steps were timed' "$page")"
 check "a plot of nothing is not missed" sh -c "! grep -q 'plots are missing' '$output' '$errors'"
 

@@ -457,13 +457,15 @@ TEST(short_samples_share_a_look)
     munmap(memory, size);
 }
 
-/* The clock of the CPU is a plausible one. */
+#if defined(__x86_64__) || defined(__aarch64__)
+enum { CLOCK_IS_KNOWN = true };
+#else
+enum { CLOCK_IS_KNOWN = false };
+#endif
+
+/* The clock of the CPU is a plausible one where it can be had at all. */
 TEST(cpu_clock_is_plausible)
 {
     double hz = cpu_clock_hz();
-#if defined(__x86_64__) || defined(__aarch64__)
-    assert_true(hz > 2e8 && hz < 1e10);
-#else
-    assert_true(isnan(hz));
-#endif
+    assert_true(CLOCK_IS_KNOWN ? hz > 2e8 && hz < 1e10 : isnan(hz));
 }
