@@ -147,17 +147,30 @@ static enum status channels_last(struct lowering *l, int n, struct error *err)
     return STATUS_OK;
 }
 
+static bool transposes_images(const struct lowering *l, int n, const int64_t wanted[4])
+{
+    const struct node *node = &l->g->nodes[n];
+    int64_t perm[RANK_MAX];
+    return node->op == &op_transpose && node->post_count == 0 &&
+           l->g->values[node->inputs[0]].shape.rank == 4 &&
+           node_ints(node, "perm", perm, RANK_MAX) == 4 &&
+           memcmp(perm, wanted, 4 * sizeof(*wanted)) == 0;
+}
+
 /* Channels-last memory read as [N, H, W, C] is plain: such a Transpose moves nothing. */
 static bool transposes_to_plain(const struct lowering *l, int n)
 {
     static const int64_t to_last[] = {0, 2, 3, 1};
-    const struct node *node = &l->g->nodes[n];
-    int64_t perm[RANK_MAX];
-    return node->op == &op_transpose && node->post_count == 0 &&
-           l->layout[node->inputs[0]] == LAYOUT_NHWC &&
-           l->g->values[node->inputs[0]].shape.rank == 4 &&
-           node_ints(node, "perm", perm, RANK_MAX) == 4 &&
-           memcmp(perm, to_last, sizeof(to_last)) == 0;
+    return transposes_images(l, n, to_last) && l->layout[l->g->nodes[n].inputs[0]] == LAYOUT_NHWC;
+}
+
+/* Nor does one of plain memory whose result is channels-last, as images of TensorFlow become those
+ * of ONNX. */
+static bool transposes_to_channels_last(const struct lowering *l, int n)
+{
+    static const int64_t to_second[] = {0, 3, 1, 2};
+    return !l->plain && transposes_images(l, n, to_second) &&
+           l->layout[l->g->nodes[n].inputs[0]] == LAYOUT_PLAIN;
 }
 
 static enum status layout_node(struct lowering *l, int n, struct error *err)
@@ -165,6 +178,10 @@ static enum status layout_node(struct lowering *l, int n, struct error *err)
     l->g->phase = l->g->nodes[n].phase; /* of what is put before it */
     if (transposes_to_plain(l, n))
         return STATUS_OK;
+    if (transposes_to_channels_last(l, n)) {
+        outputs_get_layout(l, n, LAYOUT_NHWC);
+        return STATUS_OK;
+    }
     switch (l->g->nodes[n].op->layout) {
     case LAYOUT_RULE_CHANNELS_LAST:
     case LAYOUT_RULE_CHANNELS_READ:

@@ -104,6 +104,43 @@ TEST(transposes_to_cells_move_nothing)
     graph_free(g);
 }
 
+/* Bug: a model that TensorFlow had exported, whose images become channels-first by a Transpose, had
+ * them transposed, and put back by a Reorder. */
+TEST(images_of_tensorflow_are_not_moved)
+{
+    static const int64_t to_second[] = {0, 3, 1, 2}, to_last[] = {0, 2, 3, 1};
+    struct exe *exe;
+    struct exe_options options = quick();
+    struct graph *g = graph_new("exported");
+    int x = transpose(g, noise_input(g, "x", shape_of(2, 7, 5, 8)), 4, to_second);
+    int y = relu(g, conv2d(g, x, .name = "conv", .out = 6, .kernel = 3, .pad = 1));
+    graph_output(g, transpose(g, y, 4, to_last));
+    MUST(exe_new, g, &options, &exe);
+    assert_int_equal(exe_step_count(exe), 1);
+    assert_string_equal(exe_step_at(exe, 0).node->op->name, "Conv");
+    exe_free(exe);
+    assert_true(error_of(g, &options) <= 1e-3);
+    options.keep_values = true;
+    assert_true(error_of(g, &options) <= 1e-3);
+    graph_free(g);
+}
+
+TEST(transposed_images_may_be_plain_for_others)
+{
+    static const int64_t to_second[] = {0, 3, 1, 2};
+    struct exe_options options = quick();
+    struct graph *g = graph_new("rows");
+    int x = transpose(g, noise_input(g, "x", shape_of(2, 7, 5, 8)), 4, to_second);
+    graph_output(g, x);
+    graph_output(g, softmax(g, x, -1));
+    graph_output(g, relu(g, x));
+    graph_output(g, reshape(g, x, 2, (const int64_t[]){16, 35}));
+    assert_true(error_of(g, &options) <= 1e-5);
+    options.keep_values = true;
+    assert_true(error_of(g, &options) <= 1e-5);
+    graph_free(g);
+}
+
 TEST(passes_find_their_patterns)
 {
     struct graph *g;
