@@ -228,9 +228,9 @@ holds '.macs == 225 * 1024 * 512'
 run ridge graph fc:case=1 --json
 holds '.macs == 64 * 9216 * 4096 and .params == 9216 * 4096'
 run ridge graph pool:case=23 --json
-holds '.nodes[0].shape == [1, 512, 7, 14]'
+holds '.nodes[1].shape == [1, 512, 7, 14] and .inputs[0].shape == [1, 15, 15, 512]'
 run ridge graph norm:case=77 --json
-holds '.nodes[0].shape == [1, 1024, 8, 8]'
+holds '.nodes[1].shape == [1, 1024, 8, 8] and .nodes[2].shape == [1, 8, 8, 1024]'
 run ridge graph active:case=96,kind=Softmax --json
 holds '.nodes[0].shape == [1, 8, 8, 1024]'
 run ridge graph active:elements=1073741824 --json

@@ -11,5 +11,10 @@
 int case_index(struct graph *g, const struct workload_config *config, const char *name, int count);
 /* An input of normally distributed numbers. */
 int case_input(struct graph *g, const char *name, struct shape shape);
+/* One of images [N, H, W, C], as TensorFlow and so AI Matrix has them, for operators that take
+ * [N, C, H, W]; and their result as the output "y" again. Where kernels compute channels-last no
+ * image is moved for that. */
+int case_images(struct graph *g, int64_t batch, int64_t side, int64_t channels);
+void case_images_output(struct graph *g, int y);
 
 #endif

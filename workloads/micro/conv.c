@@ -63,10 +63,9 @@ static void build(struct graph *g, const struct workload_config *config)
     if (at < 0)
         return;
     const struct conv *c = &cases[at];
-    int x = case_input(g, "x", shape_of(c->batch, c->channels, c->side, c->side));
+    int x = case_images(g, c->batch, c->side, c->channels);
     int y = conv2d(g, x, .name = "conv", .out = c->out, .kernel = c->kernel, .stride = c->stride);
-    graph_rename(g, y, "y");
-    graph_output(g, y);
+    case_images_output(g, y);
 }
 
 REGISTER(workload, conv) = {

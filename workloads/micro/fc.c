@@ -27,7 +27,7 @@ static void build(struct graph *g, const struct workload_config *config)
         return;
     const struct fc *c = &cases[at];
     int64_t width = c->channels * (c->side ? c->side * c->side : 1);
-    struct shape image = shape_of(c->batch, c->channels, c->side, c->side);
+    struct shape image = shape_of(c->batch, c->side, c->side, c->channels);
     int x = case_input(g, "x", c->side ? image : shape_of(c->batch, width));
     int w = graph_param(g, "weight", DTYPE_F32, shape_of(width, c->out),
                         (struct fill){.kind = FILL_NORMAL, .a = 0, .b = 1});

@@ -70,11 +70,10 @@ static void build(struct graph *g, const struct workload_config *config)
     if (at < 0 || (!lrn && !unset_beside(g, config, "kind", of_lrn)))
         return;
     const struct norm *c = &cases[at];
-    int x = case_input(g, "x", shape_of(c->batch, c->channels, c->side, c->side));
+    int x = case_images(g, c->batch, c->side, c->channels);
     int y = lrn ? local_response(g, x, config_int(config, "radius"))
                 : batch_normalisation(g, x, c->channels);
-    graph_rename(g, y, "y");
-    graph_output(g, y);
+    case_images_output(g, y);
 }
 
 REGISTER(workload, norm) = {

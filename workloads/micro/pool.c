@@ -33,12 +33,11 @@ static void build(struct graph *g, const struct workload_config *config)
         return;
     const struct pool_case *c = &cases[at];
     bool average = strcmp(config_text(config, "kind"), "average") == 0;
-    int x = case_input(g, "x", shape_of(c->batch, c->channels, c->side, c->side));
+    int x = case_images(g, c->batch, c->side, c->channels);
     int y = graph_node(g, average ? "AveragePool" : "MaxPool", "pool", INPUTS(x),
                        ATTRS(attr_ints_of("kernel_shape", c->kernel, c->kernel),
                              attr_ints_of("strides", c->stride_high, c->stride_wide)));
-    graph_rename(g, y, "y");
-    graph_output(g, y);
+    case_images_output(g, y);
 }
 
 REGISTER(workload, pool) = {
