@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defaults of the leak checker for every test program; plain builds never call these functions.
- * A plug-in brings OpenMP threads that outlive the tests, and reading the thread-local memory of a
+ * Defaults of the sanitizers for every test program; plain builds never call these functions.
+ * Memory that nobody has is refused, as elsewhere, instead of ending the test that asks for it. A
+ * plug-in brings OpenMP threads that outlive the tests, and reading the thread-local memory of a
  * library opened at run time crashes LeakSanitizer of gcc 12 then: it has to go without. What only
  * thread-local memory points to would count as lost: the text of dlerror, the pools of libgomp. */
 
+const char *__asan_default_options(void);
 const char *__lsan_default_options(void);
 const char *__lsan_default_suppressions(void);
+
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
 
 const char *__lsan_default_options(void)
 {
