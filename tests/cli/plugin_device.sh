@@ -34,7 +34,10 @@ while IFS='|' read -r change finds; do
     make -s -f "$PWD/tests/plugin_device/Makefile" -C "$tap_dir/wrong" INCLUDE="$PWD"
     RIDGE_PLUGIN_PATH=$tap_dir/wrong run "$build/tests/device/run" --device toy
     exits 1
-    prints "^not ok - $finds"
+    case $build$finds in
+    *asan*keeps*) complains heap-buffer-overflow ;; # found before the test looks
+    *) prints "^not ok - $finds" ;;
+    esac
 done <<'END'
 s/memset(memory, byte, bytes)/memset(memory, byte, bytes + 1)/|fill keeps to its bytes
 s/memcpy(to, from, bytes)/memcpy(to, from, bytes \/ 4 * 4)/|copies bring all bytes

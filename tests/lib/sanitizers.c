@@ -6,9 +6,11 @@
  * library opened at run time crashes LeakSanitizer of gcc 12 then: it has to go without. What only
  * thread-local memory points to would count as lost: the text of dlerror, the pools of libgomp. */
 
-const char *__asan_default_options(void);
-const char *__lsan_default_options(void);
-const char *__lsan_default_suppressions(void);
+/* Objects hide their functions unless told otherwise. */
+#define FOUND_BY_LIBRARY __attribute__((visibility("default")))
+FOUND_BY_LIBRARY const char *__asan_default_options(void);
+FOUND_BY_LIBRARY const char *__lsan_default_options(void);
+FOUND_BY_LIBRARY const char *__lsan_default_suppressions(void);
 
 const char *__asan_default_options(void)
 {
