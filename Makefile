@@ -33,7 +33,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wst
 SANITIZE := -O1 -g -fno-omit-frame-pointer
 # Lines and no variables for debuggers (-g1): most variables are optimised away, and the rest makes
 # compiling a fifth slower and programs twice as large. To step through code: CONFIG=debug.
-# What is never timed compiles in two thirds of the time with -O1.
+# What only stands around the timed work is compiled with -O1, in two thirds of the time.
 UNTIMED  := harness results plots tests base/text
 OPTIMIZE  = $(if $(filter $(UNTIMED:%=%/%),$*),-O1,-O2) -g1
 OPT_release   = $(OPTIMIZE)

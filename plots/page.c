@@ -28,6 +28,13 @@ void page_element(struct page *page, const char *tag, const char *text)
     page_raw(page, "</%.*s>\n", (int)strcspn(tag, " "), tag);
 }
 
+void page_term(struct page *page, const char *name, const char *value)
+{
+    page_raw(page, "<div><dt>%s</dt><dd>", name);
+    page_text(page, *value ? value : "\xe2\x80\x93");
+    page_raw(page, "</dd></div>\n");
+}
+
 void page_cell(struct page *page, const char *label, const char *text)
 {
     page_raw(page, "<td data-label=\"%s\">", label);

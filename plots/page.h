@@ -41,6 +41,8 @@ __attribute__((format(printf, 2, 3))) void page_raw(struct page *page, const cha
 void page_text(struct page *page, const char *text);
 /* <TAG>text</TAG>; a class may follow the tag: "p class=note". */
 void page_element(struct page *page, const char *tag, const char *text);
+/* A name and its value in a <dl>; a value of "" is unknown. */
+void page_term(struct page *page, const char *name, const char *value);
 /* Table cells: label is shown before the value on narrow screens; a number sorts by itself. */
 void page_cell(struct page *page, const char *label, const char *text);
 void page_number(struct page *page, const char *label, double sort_by, const char *text);

@@ -179,7 +179,7 @@ static void put_caption(struct page *page, const struct plot *plot, const char *
     page_raw(page, "</figcaption></figure>\n");
 }
 
-/* One of nothing is not missed. */
+/* A plot with nothing to draw says so in its place, but is not among those that are missing. */
 static void put_missing(struct page *page, const char *name, const struct plot_outcome *outcome)
 {
     struct report_outcome *o = page->outcome;

@@ -235,13 +235,6 @@ void section_unavailable(struct page *page)
 
 /* ---- provenance ---- */
 
-static void put_line(struct page *page, const char *name, const char *value)
-{
-    page_raw(page, "<div><dt>%s</dt><dd>", name);
-    page_text(page, *value ? value : "\xe2\x80\x93");
-    page_raw(page, "</dd></div>\n");
-}
-
 static double sum_samples(const struct page *page)
 {
     double sum = 0;
@@ -257,17 +250,17 @@ void section_provenance(struct page *page)
     const struct grid *g = &page->runs;
     int64_t row = page->run_row;
     page_raw(page, "<section id=\"provenance\"><h2>Provenance</h2>\n<dl class=\"facts\">\n");
-    put_line(page, "Run", grid_text(g, row, "uuid"));
-    put_line(page, "Started", grid_text(g, row, "started_utc"));
-    put_line(page, "Ended", grid_text(g, row, "ended_utc"));
-    put_line(page, "Command", grid_text(g, row, "command"));
-    put_line(page, "Suite", grid_text(g, row, "suite"));
-    put_line(page, "Ridge", grid_text(g, row, "version"));
-    put_line(page, "Commit", grid_text(g, row, "git"));
-    put_line(page, "Branch", grid_text(g, row, "branch"));
-    put_line(page, "Build", grid_text(g, row, "config"));
-    put_line(page, "Compiler", grid_text(g, row, "compiler"));
-    put_line(page, "Environment", grid_text(g, row, "environment"));
+    page_term(page, "Run", grid_text(g, row, "uuid"));
+    page_term(page, "Started", grid_text(g, row, "started_utc"));
+    page_term(page, "Ended", grid_text(g, row, "ended_utc"));
+    page_term(page, "Command", grid_text(g, row, "command"));
+    page_term(page, "Suite", grid_text(g, row, "suite"));
+    page_term(page, "Ridge", grid_text(g, row, "version"));
+    page_term(page, "Commit", grid_text(g, row, "git"));
+    page_term(page, "Branch", grid_text(g, row, "branch"));
+    page_term(page, "Build", grid_text(g, row, "config"));
+    page_term(page, "Compiler", grid_text(g, row, "compiler"));
+    page_term(page, "Environment", grid_text(g, row, "environment"));
     page_raw(page, "<div><dt>Samples</dt><dd>%.0f</dd></div>\n</dl>\n", sum_samples(page));
     page_raw(
         page,

@@ -2,8 +2,6 @@
  *
  * What ranks that learn together did in a step, and when each of their exchanges took place.
  * Nothing for a result of one process. */
-#include <math.h>
-
 #include "base/registry.h"
 #include "plots/page.h"
 #include "plots/text.h"
@@ -25,22 +23,18 @@ static void put_lead(struct page *page, const struct grid *g)
     page_raw(page, " <a href=\"#scaling\">How the rate grows with ranks</a></p>\n");
 }
 
-static void put_fact(struct page *page, const char *name, struct short_text value)
-{
-    page_raw(page, "<div><dt>%s</dt><dd>%s</dd></div>\n", name, value.s);
-}
-
+/* Bytes are those of the rank with most. */
 static void put_facts(struct page *page, const struct grid *g)
 {
     page_raw(page, "<dl class=\"facts\">\n");
-    if (grid_number(g, 0, "ranks") > 1)
-        page_raw(page,
-                 "<div><dt>Sent by each rank in a step</dt><dd>%s in %.0f messages</dd></div>\n",
-                 text_scaled(grid_number(g, 0, "sent"), "B").s, grid_number(g, 0, "messages"));
-    if (isfinite(grid_number(g, 0, "kept")))
-        put_fact(page, "Kept by a rank between steps", text_scaled(grid_number(g, 0, "kept"), "B"));
-    if (isfinite(grid_number(g, 0, "input")))
-        put_fact(page, "Waited for input in a step", text_time(grid_number(g, 0, "input")));
+    if (grid_number(g, 0, "ranks") > 1) {
+        page_term(page, "Sent in a step, at most by one rank",
+                  text_scaled(grid_number(g, 0, "sent"), "B").s);
+        page_term(page, "Messages for that", grid_text(g, 0, "messages"));
+    }
+    page_term(page, "Kept between steps, at most by one rank",
+              text_scaled(grid_number(g, 0, "kept"), "B").s);
+    page_term(page, "Waited for input in a step", text_time(grid_number(g, 0, "input")).s);
     page_raw(page, "</dl>\n");
 }
 

@@ -10,13 +10,6 @@
 #include "plots/palette.h"
 #include "plots/text.h"
 
-static void put_fact(struct page *page, const char *name, const char *value)
-{
-    page_raw(page, "<div><dt>%s</dt><dd>", name);
-    page_text(page, value);
-    page_raw(page, "</dd></div>\n");
-}
-
 static void put_scenario(struct page *page, int64_t row)
 {
     const struct grid *g = &page->results;
@@ -106,16 +99,16 @@ static void put_facts(struct page *page, int64_t row)
     page_raw(page, "<div><dt>Bytes: compulsory / streamed</dt><dd>%s / %s</dd></div>\n",
              text_bytes(grid_number(g, row, "bytes_compulsory")).s,
              text_bytes(grid_number(g, row, "bytes_streamed")).s);
-    put_fact(page, "FLOPs of one execution", text_scaled(grid_number(g, row, "flops"), "FLOP").s);
+    page_term(page, "FLOPs of one execution", text_scaled(grid_number(g, row, "flops"), "FLOP").s);
     put_passes(page, row);
     put_counted(page, (int64_t)grid_number(g, row, "result"));
     if (isfinite(grid_number(g, row, "energy")))
-        put_fact(page, "Energy of one execution",
-                 text_scaled(grid_number(g, row, "energy"), "J").s);
+        page_term(page, "Energy of one execution",
+                  text_scaled(grid_number(g, row, "energy"), "J").s);
     if (isfinite(grid_number(g, row, "server_rate")))
-        put_fact(page, "Highest rate within the latency bound",
-                 text_scaled(grid_number(g, row, "server_rate"), "/s").s);
-    put_fact(page, "Sampling ended by", grid_text(g, row, "stop_reason"));
+        page_term(page, "Highest rate within the latency bound",
+                  text_scaled(grid_number(g, row, "server_rate"), "/s").s);
+    page_term(page, "Sampling ended by", grid_text(g, row, "stop_reason"));
     page_raw(page, "</dl>\n");
 }
 

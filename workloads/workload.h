@@ -42,7 +42,7 @@ struct workload {
     const struct param *params; /* name NULL ends; NULL: none */
     int64_t table1_batch;       /* batch of AI Matrix Table I; 0: it has no such row */
     int64_t batch;              /* default */
-    bool batch_is_one;          /* its shapes say all, so that there is no other */
+    bool batch_is_one;          /* the only one: its shapes say how many there are */
     unsigned precisions;        /* bits 1 << PRECISION_X that build knows beside f32 */
     /* Adds inputs, nodes and outputs; errors stick to the graph. */
     void (*build)(struct graph *g, const struct workload_config *config);

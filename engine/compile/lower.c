@@ -164,8 +164,8 @@ static bool transposes_to_plain(const struct lowering *l, int n)
     return transposes_images(l, n, to_last) && l->layout[l->g->nodes[n].inputs[0]] == LAYOUT_NHWC;
 }
 
-/* Nor does one of plain memory whose result is channels-last, as images of TensorFlow become those
- * of ONNX. */
+/* Nor does the one by which images of TensorFlow become those of ONNX: plain memory of [N, H, W, C]
+ * is that of [N, C, H, W] channels-last. */
 static bool transposes_to_channels_last(const struct lowering *l, int n)
 {
     static const int64_t to_second[] = {0, 3, 1, 2};

@@ -31,8 +31,9 @@ enum {
 #define ADD "" /* the clock is unknown there */
 #endif
 
-/* A chain of additions, each of which waits for the one before: one cycle on every core there is. A
- * multiplication would take three or five, on the small cores of the same processor. */
+/* A chain of additions, each of which waits for the one before: one cycle each, on large and small
+ * cores. A multiplication takes three cycles on some cores and five on others, even of one
+ * processor. */
 static double chain_ns(void)
 {
     uint64_t x = 3, start = clock_now_ns();
