@@ -148,6 +148,8 @@ static void shm_announce(struct group *group, int rank, const char *text)
 {
     struct seat *seat = &group->seats[rank == NOBODY ? group->ranks : rank];
     uint32_t none = 0;
+    if (atomic_load(&group->shared->failed))
+        return; /* what others may be reading is not written again */
     snprintf(seat->failure, sizeof(seat->failure), "%s", text);
     atomic_compare_exchange_strong(&group->shared->failed, &none,
                                    (uint32_t)(seat - group->seats) + 1);

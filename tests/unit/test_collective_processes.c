@@ -380,6 +380,29 @@ TEST(a_rank_that_never_comes_is_named)
     each_trouble(ABSENT);
 }
 
+/* Bug: a rank that failed said so twice, and who read its words while it wrote them again "failed
+ * without a reason". */
+TEST(the_first_words_of_a_failure_stay)
+{
+    static const int ranks[] = {1, 0, NOBODY};
+    const struct backend *shm = backend_find("shm");
+    const struct group_options options = {.deadline_ns = 1000000000};
+    for (int k = 0; k < ARRAY_COUNT(ranks); k++) {
+        struct group *group;
+        struct error err = {0};
+        struct link link;
+        struct awaited awaited = {.peer = NOBODY};
+        MUST(shm->group_new, 2, &options, &group);
+        MUST(link_open, shm, group, 0, &link);
+        shm->announce(group, 1, "rank 1: the first words");
+        shm->announce(group, ranks[k], "others");
+        assert_int_equal(shm->wait(&link, 0, &awaited, &err), STATUS_FAILED);
+        assert_string_equal(err.message, "rank 1: the first words");
+        shm->close(&link);
+        shm->group_free(group);
+    }
+}
+
 /* It did its part as long as it was there; who waits for it says so. */
 TEST(a_rank_that_leaves_is_named)
 {
