@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attention (ridge): softmax(scale Q K' + mask) V for each head. Inputs q, k, v and an additive
- * mask that broadcasts to [batch, heads, queries, keys]. Vaswani et al., 2017, section 3.2. */
+ * mask that broadcasts to [batch, heads, queries, keys]; zero_empty: a query whose mask is -inf
+ * throughout gets zeros (as in PyTorch), not NaN (as by the formula). Vaswani et al., 2017,
+ * section 3.2. */
 #include "engine/ops/lib/attention.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
@@ -10,7 +12,7 @@
 
 #include "engine/ops/compute/ref_gemm.h"
 
-static const char *const attrs[] = {"heads", "scale", NULL};
+static const char *const attrs[] = {"heads", "scale", "zero_empty", NULL};
 
 static const struct shape *shape_or_null(const struct infer *c, int input)
 {
@@ -80,8 +82,11 @@ static void softmax_row(void *context, int64_t row, int thread)
         line[k] = s->shape->scale * line[k] + mask[k * step];
         largest = fmax(largest, line[k]);
     }
+    if (s->shape->zero_empty && largest == (double)-INFINITY)
+        largest = 0; /* weights of zero */
     for (int64_t k = 0; k < keys; k++)
         sum += line[k] = exp(line[k] - largest);
+    sum += s->shape->zero_empty && sum == 0;
     for (int64_t k = 0; k < keys; k++)
         line[k] /= sum;
 }
@@ -227,6 +232,12 @@ static const struct op_case cases[] = {
      .inputs = "f32[2,5,48] f32[2,21,48] f32[2,21,48]",
      .attrs = "heads=3"},
     {.name = "one_query", .inputs = "f32[3,1,40] f32[3,30,40] f32[3,30,40]", .attrs = "heads=5"},
+    {.name = "query_without_keys",
+     .inputs = "f32[1,3,8] f32[1,3,8] f32[1,3,8] f32[3,3]=0,-inf,-inf,-inf,-inf,-inf,0,0,-inf",
+     .attrs = "heads=2 zero_empty=1"},
+    {.name = "queries_without_keys",
+     .inputs = "f32[2,40,96] - - f32[2,1,40,1]{-inf:-inf}",
+     .attrs = "heads=2 zero_empty=1"},
     {.name = "sequence_of_130", .inputs = "f32[1,130,96]{-2:2}", .attrs = "heads=1"},
 };
 

@@ -67,6 +67,7 @@ struct device_softmax {
     const float *mask; /* NULL: none */
     int64_t batch, heads, queries, keys;
     int64_t mask_at[4]; /* its strides, elements; 0: broadcast */
+    bool zero_empty;    /* a row whose mask is -inf throughout becomes zeros, not NaN */
 };
 
 /* Images with few channels as [images, positions, 16 bytes]: zeros after the channels. */

@@ -37,9 +37,8 @@ static enum status merge(struct graph *g, struct node *attention, const struct p
     int input = p[0].matmul->inputs[0], mask = NONE;
     if (attention->op_inputs > 3)
         mask = attention->inputs[3];
-    int old = attention->outputs[0];
-    double scale = node_float(attention, "scale", 1);
-    int64_t heads = node_int(attention, "heads", 1);
+    int old = attention->outputs[0], attr_count = attention->attr_count;
+    const struct attr *attrs = attention->attrs;
     int weights[] = {p[0].weights, p[1].weights, p[2].weights};
     int biases[] = {p[0].bias, p[1].bias, p[2].bias};
     int w = rewrite_side_by_side(g, 3, weights), b = rewrite_side_by_side(g, 3, biases);
@@ -49,7 +48,7 @@ static enum status merge(struct graph *g, struct node *attention, const struct p
     int packed = graph_node(g, op_mat_mul.name, NULL, INPUTS(input, w), NO_ATTRS);
     packed = graph_node(g, op_add.name, NULL, INPUTS(packed, b), NO_ATTRS);
     int fresh = graph_node(g, op_attention.name, NULL, 4, (const int[]){packed, NONE, NONE, mask},
-                           ATTRS(attr_int("heads", heads), attr_float("scale", scale)));
+                           attr_count, attrs);
     if (g->failed)
         return graph_check(g, err);
     rewrite_replace(g, old, fresh);

@@ -291,7 +291,8 @@ static void store_rows(const struct kernel_state *job, const struct scratch *s, 
 {
     int64_t size = job->s.head_size;
     for (int r = 0; r < rows; r++, y += job->s.heads * size) {
-        vf factor = vf_set1(1.0f / s->total[r]);
+        bool empty = job->s.zero_empty && s->total[r] == 0;
+        vf factor = vf_set1(empty ? 0 : 1.0f / s->total[r]);
         for (int64_t d = 0; d < size; d += VL)
             vf_store_m(y + d, vm_first(size - d),
                        vf_mul(factor, vf_load(s->sums + r * job->width + d)));

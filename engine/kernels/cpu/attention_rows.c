@@ -120,7 +120,9 @@ static void run_line(void *context, int64_t line, int thread)
     if (mask)
         mask += b * job->mask_stride[0] + h * job->mask_stride[1] + query * job->mask_stride[2];
     float largest = score_keys(job, q, k, mask, scores);
-    float factor = 1.0f / exp_scores(scores, s->keys, largest);
+    bool empty = s->zero_empty && largest == -INFINITY;
+    float sum = exp_scores(scores, s->keys, empty ? 0 : largest);
+    float factor = empty ? 0 : 1.0f / sum;
     int64_t d = 0;
     for (; d + 3 * VL < s->head_size; d += 4 * VL)
         weigh_values(job, scores, v, d, 4, factor, y);

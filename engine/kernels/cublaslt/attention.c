@@ -108,8 +108,11 @@ static enum status choose(const struct kernel_query *q, int variant, struct half
 static void set_softmax(const struct desc *mask, const struct attention_shape *of,
                         struct device_softmax *s)
 {
-    *s = (struct device_softmax){
-        .batch = of->batch, .heads = of->heads, .queries = of->queries, .keys = of->keys};
+    *s = (struct device_softmax){.batch = of->batch,
+                                 .heads = of->heads,
+                                 .queries = of->queries,
+                                 .keys = of->keys,
+                                 .zero_empty = of->zero_empty};
     for (int d = 0; mask && d < 4; d++) {
         int own = d - (4 - mask->shape.rank);
         s->mask_at[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;

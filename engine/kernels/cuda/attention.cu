@@ -121,11 +121,12 @@ static __device__ __forceinline__ void store(const struct attention &a, unsigned
                                              const struct running<columns> &r)
 {
     unsigned lane = threadIdx.x % TEAM;
+    float divisor = attention_divisor(a, r.sum);
     element *y = attention_head_of<element>(a).y + (int64_t)row * a.heads * a.size;
 #pragma unroll
     for (int c = 0; c < columns; c++)
         if (lane + TEAM * c < a.size)
-            float_put(&y[lane + TEAM * c], r.y[c] / r.sum);
+            float_put(&y[lane + TEAM * c], r.y[c] / divisor);
 }
 
 template <int columns>
@@ -176,6 +177,18 @@ static __device__ __forceinline__ const float *mask_of_row(const struct score_ro
     return r.s.mask ? r.s.mask + batch * at[0] + head * at[1] + query * at[2] : NULL;
 }
 
+/* What is taken off before the exponential; of a row to which the mask leaves nothing all weights
+ * become NaN, or zero where that is wanted. */
+static __device__ __forceinline__ float shift_of(const struct score_rows &r, float largest)
+{
+    return largest == -INFINITY && r.s.zero_empty ? 0 : largest;
+}
+
+static __device__ __forceinline__ float factor_of(const struct score_rows &r, float sum)
+{
+    return sum == 0 && r.s.zero_empty ? 0 : 1 / sum;
+}
+
 /* A warp has a row of up to KEPT_KEYS scores in registers: read once, written once. */
 __global__ void __launch_bounds__(BLOCK)
     attention_softmax_kept(const __grid_constant__ struct score_rows r)
@@ -196,11 +209,11 @@ __global__ void __launch_bounds__(BLOCK)
                 v[i] += mask[(i * WARP + lane) * r.s.mask_at[3]];
             largest = fmaxf(largest, v[i]);
         }
-        largest = warp_max(largest);
+        largest = shift_of(r, warp_max(largest));
 #pragma unroll
         for (int i = 0; i < each; i++)
             sum += v[i] = i * WARP + lane < keys ? expf(v[i] - largest) : 0;
-        float factor = 1 / warp_sum(sum);
+        float factor = factor_of(r, warp_sum(sum));
 #pragma unroll
         for (int i = 0; i < each; i++)
             if (i * WARP + lane < keys)
@@ -223,12 +236,12 @@ __global__ void __launch_bounds__(BLOCK)
             x[k] += mask ? mask[k * s.mask_at[3]] : 0.0f;
             largest = fmaxf(largest, x[k]);
         }
-        largest = warp_max(largest);
+        largest = shift_of(r, warp_max(largest));
         for (unsigned k = lane; k < keys; k += WARP)
             sum += x[k] = expf(x[k] - largest);
-        sum = warp_sum(sum);
+        float factor = factor_of(r, warp_sum(sum));
         for (unsigned k = lane; k < keys; k += WARP)
-            x[k] /= sum;
+            x[k] *= factor;
     }
 }
 

@@ -395,6 +395,7 @@ static __device__ __forceinline__ void store(const struct tensor_attention &t,
         float sum = r.sum[row];
         for (int with = 1; with < 4; with *= 2)
             sum += __shfl_xor_sync(all_lanes, sum, with);
+        sum = attention_divisor(t.a, sum);
         unsigned at = w.query + lane / 4 + (unsigned)row * 8;
         if (at >= t.a.queries)
             continue;

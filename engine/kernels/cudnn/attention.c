@@ -51,6 +51,8 @@ static enum status from_query(const struct kernel_query *q, struct heads *h, str
         return REFUSE(why, "only f16 and bf16");
     TRY(attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL, v ? &v->shape : NULL,
                              &h->shape, why));
+    if (h->shape.zero_empty)
+        return REFUSE(why, "zeros where the mask leaves no key");
     h->type = checked.type;
     h->element = sizeof(uint16_t);
     if (h->shape.head_size % 8)

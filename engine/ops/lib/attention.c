@@ -50,6 +50,7 @@ enum status attention_shape_from(const struct node *node, const struct shape *q,
         TRY(separate_shape(q, k, v, shape, err));
     else
         TRY(packed_shape(q, shape, err));
+    shape->zero_empty = node_int(node, "zero_empty", 0) != 0;
     shape->scale = node_float(node, "scale", 1 / sqrt((double)shape->head_size));
     return STATUS_OK;
 }

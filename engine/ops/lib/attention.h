@@ -14,6 +14,7 @@ struct attention_shape {
     int64_t q_row, k_row, v_row;       /* elements from one position to the next */
     int64_t q_start, k_start, v_start; /* of head 0 in the tensors of inputs 0, 1, 2 (packed: 0) */
     bool packed;
+    bool zero_empty; /* a query to which the mask leaves no key gets zeros, not NaN */
     double scale;
 };
 

@@ -12,6 +12,7 @@ struct attention {
     unsigned heads, size, queries, keys;
     int64_t q_row, k_row, v_row, mask_at[4]; /* mask: batch, head, query, key */
     float scale;
+    float empty; /* counts as the sum of a query to which the mask leaves no key */
     int type;
 };
 
@@ -36,6 +37,13 @@ attention_head_of(const struct attention &a) {
     if (h.mask)
         h.mask += batch * a.mask_at[0] + head * a.mask_at[1];
     return h;
+}
+
+/* What the results are divided by. */
+static __device__ __forceinline__ float
+attention_divisor(const struct attention &a, float sum)
+{
+    return sum == 0 ? a.empty : sum;
 }
 
 /* ---- host ---- */
@@ -95,6 +103,7 @@ static inline enum status attention_plan(const struct kernel_query *q, int queri
     c->a.k_row = of.k_row;
     c->a.v_row = of.v_row;
     c->a.scale = (float)of.scale;
+    c->a.empty = of.zero_empty ? 1 : 0;
     c->grid = cuda_size(of.head_size ? (unsigned)div_up(of.queries, queries) : 0,
                         (unsigned)of.heads, (unsigned)of.batch);
     return STATUS_OK;
