@@ -1,172 +1,367 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Scaled dot-product attention as models write it,
- *   Q = heads(q)  K = heads(k)  V = heads(v)         heads: Reshape [B,S,G,D], Transpose 0,2,1,3
- *   softmax(Q K^T * scale + mask) V                  scale on scores or on Q; Mul or Div
- *   Transpose 0,2,1,3, Reshape [B,S,G D]
- * becomes one Attention of q, k, v as [B, S, G D]: no transposes, no score matrix in memory. */
+ *   softmax(scale Q K' + mask) V, with Q and V as [B, heads, S, D] and K' as [B, heads, D, S],
+ * becomes one Attention, which has no matrix of scores in memory. Exporters make Q, K and V of
+ * what projections compute by reshapes, transposes, slices and factors in many orders: they are
+ * compared as views of it.
+ *   - Where heads lie side by side in rows of positions, Attention reads the rows themselves: of
+ *     three tensors or of one in which queries, keys and values follow each other.
+ *   - Otherwise (rotated positions, shared heads) each head counts as a sequence of its own.
+ * PyTorch writes zeros over the NaN of queries to which the mask leaves no key. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
+#include "engine/compile/passes/view.h"
 #include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 
-struct match {
-    int q, k, v, mask;
-    int64_t heads;
-    double scale;
-    int result; /* value to replace, [B, S, G D] */
+enum {
+    MOVES = 12,         /* nodes between a projection and its product, at most */
+    HEAD_SIZE_MAX = 128 /* what the kernels of every device take */
 };
 
-static bool has_perm(const struct node *node, const int64_t *wanted)
+enum { QUERIES, KEYS, VALUES };
+
+struct match {
+    int64_t batch, heads, size;
+    int64_t length[3]; /* positions of queries, of keys and of values */
+    int product[3];    /* factors of the two products */
+    int mask;
+    struct shape mask_shape; /* [batch or 1, heads or 1, S or 1, K or 1] */
+    double scale;
+    bool guarded; /* NaN of the softmax counts as zero */
+    int context;  /* the result */
+};
+
+/* ---- what is there ---- */
+
+static bool reads(const struct node *node, int value)
 {
-    int64_t perm[RANK_MAX];
-    if (!node || node_ints(node, "perm", perm, RANK_MAX) != 4)
-        return false;
-    return memcmp(perm, wanted, 4 * sizeof(*perm)) == 0;
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k] == value)
+            return true;
+    return false;
 }
 
-/* [B, G, S, D] -> the [B, S, G D] it was made from by Reshape and Transpose with perm. */
-static bool from_heads(const struct graph *g, int value, const int64_t *perm, int64_t *heads,
-                       int *flat)
+/* Where(IsNaN(p), 0, p) -> p; the value itself if it is nothing of the kind. */
+static int without_guard(const struct graph *g, int value, bool *guarded)
 {
-    const struct node *move = rewrite_producer(g, value, &op_transpose);
-    const struct node *cut =
-        has_perm(move, perm) ? rewrite_producer(g, move->inputs[0], &op_reshape) : NULL;
-    if (!cut)
-        return false;
-    const struct shape *in = &g->values[cut->inputs[0]].shape;
-    const struct shape *out = &g->values[cut->outputs[0]].shape;
-    if (in->rank != 3 || out->rank != 4 || in->dim[0] != out->dim[0] || in->dim[1] != out->dim[1] ||
-        in->dim[2] != out->dim[2] * out->dim[3])
-        return false;
-    *heads = out->dim[2];
-    *flat = cut->inputs[0];
-    return true;
+    double zero;
+    const struct node *choice = rewrite_producer(g, value, &op_where);
+    const struct node *test = choice ? rewrite_producer(g, choice->inputs[0], &op_is_nan) : NULL;
+    *guarded = test && test->inputs[0] == choice->inputs[2] &&
+               rewrite_scalar(g, choice->inputs[1], &zero) && zero == 0 &&
+               rewrite_only_user(g, value) != NONE;
+    for (int n = 0; *guarded && n < g->node_count; n++)
+        *guarded = g->nodes[n].dead || !reads(&g->nodes[n], test->inputs[0]) ||
+                   &g->nodes[n] == test || &g->nodes[n] == choice;
+    return *guarded ? test->inputs[0] : value;
 }
 
-/* Takes a scalar factor off a value; *value becomes what was scaled. */
-static bool take_scale(const struct graph *g, int *value, double *scale)
+/* The softmax along keys that a value is, read by nothing else. */
+static const struct node *probabilities(const struct graph *g, int value, bool *guarded)
 {
-    double number;
-    int other;
-    const struct node *mul = rewrite_producer(g, *value, &op_mul);
-    const struct node *div = rewrite_producer(g, *value, &op_div);
-    if (mul && rewrite_with_scalar(g, mul, &number, &other)) {
-        *scale *= number;
-    } else if (div && rewrite_scalar(g, div->inputs[1], &number) && number != 0) {
-        *scale /= number;
-        other = div->inputs[0];
-    } else {
-        return false;
+    int plain = without_guard(g, value, guarded);
+    const struct node *softmax = rewrite_producer(g, plain, &op_softmax);
+    if (!softmax || (!*guarded && rewrite_only_user(g, plain) == NONE))
+        return NULL;
+    const struct value *out = &g->values[plain];
+    int axis = shape_axis(&out->shape, node_int(softmax, "axis", -1));
+    bool lines = !node_int(softmax, "flatten", 0) && axis == out->shape.rank - 1;
+    return lines && out->dtype == DTYPE_F32 ? softmax : NULL;
+}
+
+/* Products of heads, of which none is broadcast; all axes before that of the heads are the batch.
+ */
+static bool sizes(const struct graph *g, struct match *m)
+{
+    const struct shape *s[3];
+    for (int k = 0; k < 3; k++)
+        s[k] = &g->values[m->product[k]].shape;
+    int heads = s[0]->rank - 3;
+    for (int k = 0; k < 3; k++)
+        if (heads < 0 || s[k]->rank != s[0]->rank ||
+            memcmp(s[k]->dim, s[0]->dim, ((size_t)heads + 1) * sizeof(s[0]->dim[0])) != 0)
+            return false;
+    m->batch = shape_span(s[0], 0, heads);
+    m->heads = s[0]->dim[heads];
+    m->size = s[QUERIES]->dim[heads + 2];
+    m->length[QUERIES] = s[QUERIES]->dim[heads + 1];
+    m->length[KEYS] = s[KEYS]->dim[heads + 2];
+    m->length[VALUES] = s[VALUES]->dim[heads + 1];
+    return m->length[KEYS] == m->length[VALUES] && s[KEYS]->dim[heads + 1] == m->size &&
+           s[VALUES]->dim[heads + 2] == m->size && m->size > 0 && m->size <= HEAD_SIZE_MAX &&
+           m->batch * m->heads * m->length[QUERIES] * m->length[KEYS] > 0;
+}
+
+/* A mask of scores of any rank as [batch or 1, heads or 1, S or 1, K or 1]; false: it is broadcast
+ * along a part of the batch. */
+static bool mask_shape(const struct graph *g, const struct match *m, int rank, struct shape *to)
+{
+    const struct shape *mask = &g->values[m->mask].shape;
+    int lead = rank - mask->rank; /* axes that only the scores have */
+    int64_t batch = 1;
+    *to = shape_of(1, 1, 1, 1);
+    for (int d = 0; d < mask->rank; d++) {
+        if (lead + d < rank - 3)
+            batch *= mask->dim[d];
+        else
+            to->dim[4 - rank + lead + d] = mask->dim[d];
     }
-    *value = other;
-    return true;
-}
-
-/* K^T straight from [B,S,G,D] (perm 0,2,3,1), or by a second transposition 0,1,3,2. */
-static bool keys(const struct graph *g, int value, struct match *m)
-{
-    static const int64_t direct[] = {0, 2, 3, 1}, swap[] = {0, 1, 3, 2}, plain[] = {0, 2, 1, 3};
-    int64_t heads;
-    take_scale(g, &value, &m->scale);
-    if (from_heads(g, value, direct, &heads, &m->k))
-        return heads == m->heads;
-    const struct node *move = rewrite_producer(g, value, &op_transpose);
-    if (!has_perm(move, swap))
-        return false;
-    int turned = move->inputs[0];
-    take_scale(g, &turned, &m->scale);
-    return from_heads(g, turned, plain, &heads, &m->k) && heads == m->heads;
+    to->dim[0] = batch;
+    return lead >= 0 && (batch == 1 || batch == m->batch);
 }
 
 static bool is_scores(const struct graph *g, int value, struct match *m)
 {
-    static const int64_t plain[] = {0, 2, 1, 3};
-    take_scale(g, &value, &m->scale);
-    const struct node *product = rewrite_producer(g, value, &op_mat_mul);
+    struct view scaled;
+    view_of(g, value, 0, &scaled);
+    const struct node *product = rewrite_producer(g, scaled.origin, &op_mat_mul);
     if (!product)
         return false;
-    int queries = product->inputs[0];
-    take_scale(g, &queries, &m->scale);
-    return from_heads(g, queries, plain, &m->heads, &m->q) && keys(g, product->inputs[1], m);
+    m->scale = scaled.factor;
+    m->product[QUERIES] = product->inputs[0];
+    m->product[KEYS] = product->inputs[1];
+    return sizes(g, m);
 }
 
-/* softmax's input: scores, or scores + mask in either order. */
+/* Softmax's input: scores, or scores + mask in either order. */
 static bool masked_scores(const struct graph *g, int value, struct match *m)
 {
     const struct node *add = rewrite_producer(g, value, &op_add);
     m->mask = NONE;
-    m->scale = 1;
     if (!add)
         return is_scores(g, value, m);
     for (int k = 0; k < 2; k++) {
-        m->scale = 1;
+        const struct shape *scores = &g->values[add->inputs[k]].shape;
         m->mask = add->inputs[1 - k];
-        if (g->values[m->mask].shape.rank <= 4 && is_scores(g, add->inputs[k], m))
+        if (shape_equal(scores, &g->values[value].shape) && is_scores(g, add->inputs[k], m) &&
+            mask_shape(g, m, scores->rank, &m->mask_shape))
             return true;
     }
     return false;
 }
 
-/* From the context [B,G,S,D] down to [B,S,G D]. */
-static bool merged(const struct graph *g, int context, struct match *m)
+/* From the second product, with the probabilities on the left. */
+static bool find(const struct graph *g, const struct node *product, struct match *m)
 {
-    static const int64_t plain[] = {0, 2, 1, 3};
-    int n = rewrite_only_user(g, context);
-    if (n == NONE || g->nodes[n].op != &op_transpose || !has_perm(&g->nodes[n], plain))
+    bool guarded;
+    const struct node *softmax = probabilities(g, product->inputs[0], &guarded);
+    if (!softmax || product->post_count)
         return false;
-    int moved = g->nodes[n].outputs[0];
-    n = rewrite_only_user(g, moved);
-    if (n == NONE || g->nodes[n].op != &op_reshape)
-        return false;
-    m->result = g->nodes[n].outputs[0];
-    const struct shape *from = &g->values[moved].shape, *to = &g->values[m->result].shape;
-    return to->rank == 3 && to->dim[0] == from->dim[0] && to->dim[1] == from->dim[1];
+    m->guarded = guarded;
+    m->product[VALUES] = product->inputs[1];
+    m->context = product->outputs[0];
+    return masked_scores(g, softmax->inputs[0], m);
 }
 
-/* Attention has one batch and one size of heads: nothing is broadcast but the mask. */
-static bool is_uniform(const struct graph *g, const struct match *m, const struct shape *scores)
+/* ---- where queries, keys and values lie ---- */
+
+/* A factor as [B, heads, positions, D], whatever rank the model gave it. */
+static bool factor_view(const struct graph *g, const struct match *m, int k, int moves,
+                        struct view *view)
 {
-    const struct shape *q = &g->values[m->q].shape, *k = &g->values[m->k].shape;
-    const struct shape *v = &g->values[m->v].shape;
-    struct shape expected = shape_of(q->dim[0], m->heads, q->dim[1], k->dim[1]);
-    return q->dim[0] == k->dim[0] && q->dim[0] == v->dim[0] && q->dim[2] == v->dim[2] &&
-           shape_equal(scores, &expected);
+    static const int64_t turn[] = {0, 1, 3, 2};
+    int64_t length = m->length[k];
+    struct shape shape = k == KEYS ? shape_of(m->batch, m->heads, m->size, length)
+                                   : shape_of(m->batch, m->heads, length, m->size);
+    view_of(g, m->product[k], moves, view);
+    if (!view_reshape(view, &shape) || (k == KEYS && !view_turn(view, turn)))
+        return false;
+    return k != VALUES || view->factor == 1;
 }
 
-static bool find(const struct graph *g, int n, struct match *m)
+/* Whether element (b, h, s, d) is at start + ((b S + s) row + h D + d) of an origin of B S rows. */
+static bool in_rows(const struct graph *g, const struct view *view, int64_t row)
 {
-    static const int64_t plain[] = {0, 2, 1, 3};
-    const struct node *softmax = &g->nodes[n];
-    int64_t heads, axis = node_int(softmax, "axis", -1);
-    if (node_int(softmax, "flatten", 0) || (axis != -1 && axis != 3) ||
-        g->values[softmax->inputs[0]].shape.rank != 4 ||
-        g->values[softmax->outputs[0]].dtype != DTYPE_F32)
+    const struct shape *s = &view->shape;
+    const int64_t wanted[] = {s->dim[2] * row, s->dim[3], row, 1};
+    int64_t step[RANK_MAX];
+    if (!view_steps(view, step))
         return false;
-    int user = rewrite_only_user(g, softmax->outputs[0]);
-    if (user == NONE || g->nodes[user].op != &op_mat_mul ||
-        g->nodes[user].inputs[0] != softmax->outputs[0])
+    for (int d = 0; d < 4; d++)
+        if (s->dim[d] != 1 && step[d] != wanted[d])
+            return false;
+    return shape_count(&g->values[view->origin].shape) == s->dim[0] * s->dim[2] * row;
+}
+
+/* As far up as it can be, so that what lies between is no longer needed. */
+static bool find_rows(const struct graph *g, const struct match *m, int k, int64_t row,
+                      int64_t start, struct view *view)
+{
+    for (int moves = MOVES; moves >= 0; moves--)
+        if (factor_view(g, m, k, moves, view) && view->start == start && in_rows(g, view, row))
+            return true;
+    return false;
+}
+
+/* Of one origin with rows of queries | keys | values. */
+static bool find_packed(const struct graph *g, const struct match *m, struct view *views)
+{
+    int64_t width = m->heads * m->size;
+    for (int k = 0; k < 3; k++)
+        if (!find_rows(g, m, k, 3 * width, k * width, &views[k]) ||
+            views[k].origin != views[0].origin)
+            return false;
+    return m->length[QUERIES] == m->length[KEYS];
+}
+
+static bool find_apart(const struct graph *g, const struct match *m, struct view *views)
+{
+    for (int k = 0; k < 3; k++)
+        if (!find_rows(g, m, k, m->heads * m->size, 0, &views[k]))
+            return false;
+    return true;
+}
+
+/* Heads one after the other, each with its positions: by as few moves as possible, since those
+ * before are carried out. */
+static bool find_stacked(const struct graph *g, const struct match *m, int k, struct view *view)
+{
+    for (int moves = 0; moves <= MOVES; moves++) {
+        if (factor_view(g, m, k, moves, view) && view_is_whole(g, view))
+            return true;
+    }
+    return false;
+}
+
+/* ---- what comes of it ---- */
+
+/* Whether the mask may leave a query without keys. */
+static bool may_leave_nothing(const struct graph *g, int mask)
+{
+    const struct value *v = mask == NONE ? NULL : &g->values[mask];
+    int64_t count = v ? shape_count(&v->shape) : 0;
+    if (count == 0)
         return false;
-    return masked_scores(g, softmax->inputs[0], m) &&
-           from_heads(g, g->nodes[user].inputs[1], plain, &heads, &m->v) && heads == m->heads &&
-           is_uniform(g, m, &g->values[softmax->inputs[0]].shape) &&
-           merged(g, g->nodes[user].outputs[0], m);
+    float *x =
+        value_is_fixed(v) && v->dtype == DTYPE_F32 ? malloc((size_t)count * sizeof(*x)) : NULL;
+    if (!x)
+        return true;
+    int64_t line = v->shape.rank ? v->shape.dim[v->shape.rank - 1] : 1;
+    bool empty = false, finite = false;
+    value_materialise(v, x);
+    for (int64_t i = 0; i < count; i++) {
+        finite = (i % line && finite) || isfinite(x[i]);
+        empty = empty || ((i + 1) % line == 0 && !finite);
+    }
+    free(x);
+    return empty;
+}
+
+/* Of `batch` sequences with so many heads each; [batch, S, heads D]. */
+static int attend(struct graph *g, const struct match *m, int64_t heads, const int *in, int mask,
+                  double scale)
+{
+    int count = mask != NONE ? 4 : in[KEYS] != NONE ? 3 : 1;
+    int inputs[] = {in[QUERIES], in[KEYS], in[VALUES], mask};
+    struct attr attrs[] = {attr_int("heads", heads), attr_float("scale", scale),
+                           attr_int("zero_empty", 1)};
+    bool zeros = m->guarded && may_leave_nothing(g, mask);
+    return graph_node(g, op_attention.name, NULL, count, inputs, zeros ? 3 : 2, attrs);
+}
+
+/* [B, S, heads D] takes the place of the last value below the context in which its elements have
+ * that order; of a turned copy, if there is none. */
+static void place(struct graph *g, const struct match *m, int rows)
+{
+    static const int64_t turn[] = {0, 2, 1, 3};
+    struct shape apart = shape_of(m->batch, m->length[QUERIES], m->heads, m->size);
+    struct shape context = g->values[m->context].shape;
+    struct view view;
+    view_whole(g, rows, &view);
+    bool can =
+        view_reshape(&view, &apart) && view_turn(&view, turn) && view_reshape(&view, &context);
+    int last = NONE, value = m->context;
+    while (can) {
+        if (view_is_whole(g, &view))
+            last = value;
+        int user = rewrite_only_user(g, value);
+        can = user != NONE && g->nodes[user].inputs[0] == value &&
+              view_through(g, &g->nodes[user], &view);
+        value = can ? g->nodes[user].outputs[0] : NONE;
+    }
+    if (last == NONE) {
+        rows = make_permuted(g, make_reshaped(g, rows, &apart), 4, turn);
+        last = m->context;
+    }
+    rewrite_replace(g, last, make_reshaped_as(g, rows, last));
+}
+
+/* With no more axes than Attention knows. */
+static int short_mask(struct graph *g, const struct match *m)
+{
+    return m->mask != NONE && g->values[m->mask].shape.rank > 4
+               ? make_reshaped(g, m->mask, &m->mask_shape)
+               : m->mask;
+}
+
+static bool use_rows(struct graph *g, const struct match *m)
+{
+    struct view views[3];
+    int in[] = {NONE, NONE, NONE};
+    bool packed = find_packed(g, m, views);
+    if (!packed && !find_apart(g, m, views))
+        return false;
+    for (int k = 0; k < (packed ? 1 : 3); k++) {
+        struct shape rows = shape_of(m->batch, m->length[k], m->heads * m->size * (packed ? 3 : 1));
+        in[k] = make_reshaped(g, views[k].origin, &rows);
+    }
+    place(g, m,
+          attend(g, m, m->heads, in, short_mask(g, m),
+                 m->scale * views[QUERIES].factor * views[KEYS].factor));
+    return true;
+}
+
+/* The mask of heads that count as sequences, with one head each. */
+static bool mask_of_stack(struct graph *g, const struct match *m, int *mask)
+{
+    const struct shape *s = &m->mask_shape;
+    *mask = short_mask(g, m);
+    if (*mask == NONE || (s->dim[0] == 1 && s->dim[1] == 1))
+        return true;
+    if (s->dim[0] != m->batch || s->dim[1] != m->heads)
+        return false;
+    struct shape stack = shape_of(m->batch * m->heads, 1, s->dim[2], s->dim[3]);
+    *mask = make_reshaped(g, *mask, &stack);
+    return true;
+}
+
+static void use_stack(struct graph *g, const struct match *m)
+{
+    int in[3], mask;
+    double scale = m->scale;
+    if (!mask_of_stack(g, m, &mask))
+        return;
+    for (int k = 0; k < 3; k++) {
+        struct view view;
+        struct shape stack = shape_of(m->batch * m->heads, m->length[k], m->size);
+        int origin = m->product[k];
+        if (find_stacked(g, m, k, &view)) {
+            origin = view.origin;
+            scale *= view.factor;
+        } else if (k == KEYS) {
+            origin = make_transposed(g, origin);
+        }
+        in[k] = make_reshaped(g, origin, &stack);
+    }
+    int fresh = attend(g, m, 1, in, mask, scale);
+    rewrite_replace(g, m->context, make_reshaped_as(g, fresh, m->context));
 }
 
 enum status pass_find_attention(struct graph *g, struct error *err)
 {
     int count = g->node_count;
-    for (int n = 0; n < count; n++) {
+    for (int n = 0; n < count && !g->failed; n++) {
         struct match m;
-        if (g->nodes[n].dead || g->nodes[n].op != &op_softmax || !find(g, n, &m))
+        if (g->nodes[n].dead || g->nodes[n].op != &op_mat_mul || !find(g, &g->nodes[n], &m))
             continue;
         g->phase = g->nodes[n].phase;
-        int fresh = graph_node(g, op_attention.name, NULL, m.mask == NONE ? 3 : 4,
-                               (const int[]){m.q, m.k, m.v, m.mask},
-                               ATTRS(attr_int("heads", m.heads), attr_float("scale", m.scale)));
-        if (g->failed)
-            return graph_check(g, err);
-        rewrite_replace(g, m.result, fresh);
+        if (!use_rows(g, &m))
+            use_stack(g, &m);
     }
-    return STATUS_OK;
+    return g->failed ? graph_check(g, err) : STATUS_OK;
 }

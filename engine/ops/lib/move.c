@@ -75,8 +75,7 @@ int move_count_of_query(const struct kernel_query *q)
     return move_parts(&args);
 }
 
-static enum status any_move(const struct op_args *args, int part, struct move *move,
-                            struct error *why)
+enum status move_of_args(const struct op_args *args, int part, struct move *move, struct error *why)
 {
     if (args->node->op->move)
         return args->node->op->move(args, part, move, why);
@@ -92,7 +91,7 @@ enum status move_of_query(const struct kernel_query *q, int part, struct move *m
     struct op_args args = args_of_query(q);
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
-    TRY(any_move(&args, part, move, why));
+    TRY(move_of_args(&args, part, move, why));
     const struct desc *in = &q->in[move->input], *out = &q->out[move->output];
     *flat = (struct flat_move){.loop_count = -1};
     if (out->dtype == DTYPE_NONE)

@@ -54,9 +54,12 @@ void move_over(struct move *move, const struct shape *shape);
 enum status move_flatten(const struct move *move, const struct desc *in, const struct desc *out,
                          struct flat_move *flat, struct error *err);
 
-/* The parts of a node that only moves elements: of an operator with .move, or whose output 0 is
- * input 0 under another shape (Dropout, Identity). UNSUPPORTED for others, with posts, or where the
- * types differ. flat->loop_count -1: the part's output is not wanted. */
+/* A part of a node that only moves elements: of an operator with .move, or whose only output is
+ * input 0 under another shape (Dropout, Identity). UNSUPPORTED for others. */
+enum status move_of_args(const struct op_args *args, int part, struct move *move,
+                         struct error *why);
+/* The same for a kernel, in terms of its memory; UNSUPPORTED also with posts, or where the types
+ * differ. flat->loop_count -1: the part's output is not wanted. */
 int move_count_of_query(const struct kernel_query *q);
 enum status move_of_query(const struct kernel_query *q, int part, struct move *move,
                           struct flat_move *flat, struct error *why);
