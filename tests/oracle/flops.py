@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the floating-point operations that a run really executes and compares them with the model.
 
-valgrind's callgrind counts how often each instruction inside exe_run is executed; objdump says what
+valgrind's callgrind counts how often each instruction of exe_start is executed; objdump says what
 each instruction is. FLOPs = executions x lanes x (2 for a fused multiply-add, 1 for add, sub, mul,
 div, sqrt, min, max). valgrind has no AVX-512, so the AVX2 kernels are counted; Winograd is off, as it
 computes the same convolution with fewer operations than the model's definition.
@@ -19,7 +19,9 @@ import tempfile
 # weights it would be 0.2 % less work than the model says; that is printed, not judged.
 NETS = [("resnet50:image=64", 1, "--no-fuse"), ("resnet50:image=64", 1, None), ("ncf", 48, "--no-fuse"),
         ("ncf", 48, None)]
-BOUND = 1e-3
+# Comparisons of max pooling, which count as nothing, and the sums of blocks of depth that are added to each other
+# are executed, too: 0.12 % of resnet50 at this size.
+BOUND = 2e-3
 
 FMA = re.compile(r"^v?f(n?m(add|sub)|maddsub|msubadd)\d*(ps|ss|pd|sd)$")
 FMA_VEX = re.compile(r"^vfn?m(add|sub)\d{3}(ps|ss|pd|sd)$")
@@ -75,7 +77,7 @@ def count(program, table, model, batch, option):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "callgrind")
         command = ["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-pos=no",
-                   "--compress-strings=no", "--collect-atstart=no", "--toggle-collect=exe_run",
+                   "--compress-strings=no", "--collect-atstart=no", "--toggle-collect=exe_start",
                    f"--callgrind-out-file={out}", program, "run", model, "--batch", str(batch),
                    "--threads", "1", "--providers", "native", "--isa", "avx2", "--no-winograd",
                    "--no-tune", "--cache", os.path.join(folder, "cache"), "--on-request"]
