@@ -143,12 +143,12 @@ static int64_t count_errors(const struct grid *grid)
     return count;
 }
 
-static int64_t count_winograd(const struct grid *grid)
+static int64_t count_fewer(const struct grid *grid)
 {
     int64_t count = 0;
     for (int64_t row = 0; row < grid->row_count; row++)
         count += grid_number(grid, row, "fraction_of_roof") > 1.02 &&
-                 strstr(grid_text(grid, row, "note"), "Winograd") != NULL;
+                 strstr(grid_text(grid, row, "note"), "fewer operations") != NULL;
     return count;
 }
 
@@ -160,7 +160,7 @@ static const char *plural(int64_t count)
 static void alert_counting(struct page *page)
 {
     int64_t results = count_errors(&page->bounds), steps = count_errors(&page->offenders);
-    int64_t winograd = count_winograd(&page->offenders);
+    int64_t fewer = count_fewer(&page->offenders);
     if (results || steps)
         page_raw(page,
                  "<details class=\"banner bad\"><summary><strong>COUNTING ERROR: %lld workload%s "
@@ -169,12 +169,13 @@ static void alert_counting(struct page *page)
                  "convention of counting FLOPs, bytes that were cached, a step measured apart from "
                  "its neighbours, or a ceiling that was disturbed. Marked below.</p></details>\n",
                  (long long)results, plural(results), (long long)steps, plural(steps));
-    if (winograd)
+    if (fewer)
         page_raw(page,
                  "<details class=\"banner note\"><summary>%lld convolution%s by Winograd's "
-                 "algorithm above the peak: no error</summary><p>Their FLOPs are counted as a "
-                 "direct convolution has them, and the algorithm does fewer.</p></details>\n",
-                 (long long)winograd, plural(winograd));
+                 "algorithm or without padding above the peak: no error</summary><p>Their FLOPs "
+                 "are counted as a direct convolution has them, with the taps that read padding; "
+                 "the kernels do fewer.</p></details>\n",
+                 (long long)fewer, plural(fewer));
 }
 
 /* ---- the run ---- */

@@ -7,8 +7,9 @@ WITH item AS MATERIALIZED (
            threads, scenario, cache, verdict, time_s, flops,
            max(-flops_by_passes, 0) AS removed, bytes_compulsory AS bytes,
            arena_bytes + weight_bytes AS working_bytes, input_wait_share,
-           EXISTS (SELECT 1 FROM op WHERE op.result = w.result AND kernel LIKE '%winograd%')
-               AS winograd
+           EXISTS (SELECT 1 FROM op WHERE op.result = w.result AND (kernel LIKE '%winograd%' OR
+                                                            kernel LIKE '% without padding%'))
+               AS fewer_operations
     FROM {lib/whole} AS w
     WHERE status = 'ok')
 SELECT run, result, sequence, key, spec, workload, mode, device, precision, batch, threads,
@@ -18,6 +19,7 @@ SELECT run, result, sequence, key, spec, workload, mode, device, precision, batc
        removed AS flops_removed, bytes AS "bytes [B]",
        flops / bytes AS "intensity [FLOP/B]", flops / time_s AS "flop_rate [FLOP/s]",
        peak AS "peak [FLOP/s]", dram AS "dram_bandwidth [B/s]", peak / dram AS "ridge [FLOP/B]",
-       working_bytes AS "working_set [B]", cache_bytes AS "largest_cache [B]", winograd
+       working_bytes AS "working_set [B]", cache_bytes AS "largest_cache [B]",
+       fewer_operations
 FROM {lib/bound}
 ORDER BY run, sequence

@@ -9,7 +9,8 @@ WITH item AS MATERIALIZED (
            s.kernel, s.provider, s.time_s, s.flops, NULL AS removed,
            ifnull(s.bytes_compulsory, s.bytes_streamed)
                AS bytes, ifnull(s.bytes_compulsory, s.bytes_streamed) AS working_bytes,
-           s.kernel LIKE '%winograd%' AS winograd, NULL AS input_wait_share
+           s.kernel LIKE '%winograd%' OR s.kernel LIKE '% without padding%'
+               AS fewer_operations, NULL AS input_wait_share
     FROM {lib/step} AS s
     JOIN result AS r ON r.id = s.result
     JOIN point AS p ON p.id = r.point

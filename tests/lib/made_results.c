@@ -109,8 +109,9 @@ static void add_whole(struct made_record *made, double time_s, int64_t samples)
 static void add_step(struct made_record *made, int k, double time_s, int ops)
 {
     static const char *const kinds[] = {"Conv", "MatMul", "Relu", "Add"};
-    made->ops[k] = (struct op_record){"step", kinds[k % 4], "[32, 64]",
-                                      k == 1 ? "conv_winograd" : "matmul_packed", "native"};
+    static const char *const kernels[] = {"matmul_packed", "conv_winograd",
+                                          "conv_igemm 6x64 without padding", "matmul_packed"};
+    made->ops[k] = (struct op_record){"step", kinds[k % 4], "[32, 64]", kernels[k % 4], "native"};
     const struct metric_record metrics[] = {
         {.op = k, .name = "time_s", .unit = "s", .source = "clock", .value = time_s / ops, .n = 5},
         {.op = k, .name = "flops", .unit = "1", .source = "model", .value = 1e9 / ops},

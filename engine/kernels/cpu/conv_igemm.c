@@ -3,7 +3,8 @@
  * Convolution as an implicit matrix product: rows are output pixels, the reduction runs over taps
  * and input channels, and what would be an im2col matrix is only a pointer per pixel and tap, made
  * for one block of rows at a time (the idea of XNNPACK's indirection buffer). Padding reads a row
- * of zeros. A 1x1 convolution is the same with one tap. Any stride, dilation and padding, 1 to 3
+ * of zeros; where much is padding (wide dilations), taps that read nothing else in a whole tile are
+ * left out. A 1x1 convolution is the same with one tap. Any stride, dilation and padding, 1 to 3
  * spatial dimensions. Groups are batches of products; groups of few channels are merged until their
  * results fill a vector, with zeros in the packed weights where two groups do not meet. */
 #include <stdio.h>
@@ -12,6 +13,9 @@
 #include "base/memory.h"
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/conv_shape.h"
+
+/* Usual borders are computed: the rates of direct convolutions stay comparable with their peak. */
+static const double PADDING_LEFT_OUT = 1.0 / 3;
 
 struct kernel_state {
     struct conv_shape shape;
@@ -22,6 +26,7 @@ struct kernel_state {
     int64_t batch_dim[2], c_batch[2]; /* images (unless folded), groups */
     bool large;                       /* the result may be written past the caches */
     bool linear;                      /* row m of A is m pixels from the start */
+    bool without_padding;             /* taps that read nothing else are left out */
     bool changing;                    /* weights come with each launch */
 };
 
@@ -96,6 +101,22 @@ static bool is_linear(const struct conv_shape *s)
     return s->images == 1 || !s->folded || s->x_image == expected;
 }
 
+/* Which part of the taps of all pixels read padding. */
+static double padding_share(const struct window *w)
+{
+    double inside = 1;
+    for (int d = 0; d < SPATIAL_MAX; d++) {
+        int64_t count = 0;
+        for (int64_t tap = 0; tap < w->kernel[d]; tap++)
+            for (int64_t out = 0; out < w->out[d]; out++) {
+                int64_t at = out * w->stride[d] + tap * w->dilation[d] - w->pad_begin[d];
+                count += at >= 0 && at < w->in[d];
+            }
+        inside *= (double)count / (double)(w->kernel[d] * w->out[d] + !w->out[d]);
+    }
+    return 1 - inside;
+}
+
 /* Batches are images, where they are not folded, and groups. */
 static void set_batches(struct kernel_state *state)
 {
@@ -117,6 +138,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     if (s->window.group > 1 && s->group_in == 1 && s->group_out == 1 && window_is_flat(&s->window))
         return UNSUPPORTED(why, "depthwise");
     struct gemm_size size = size_of(q, s);
+    state->without_padding = padding_share(&s->window) > PADDING_LEFT_OUT;
     state->large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
     state->plan = gemm_variant(&size, row_floats(s), state->large, variant);
     state->post = s->post;
@@ -131,9 +153,13 @@ static int variants(const struct kernel_state *s)
     return gemm_variant_count(&s->plan.size, row_floats(&s->shape), s->large);
 }
 
+/* By the words on padding the report knows that fewer operations are done than are counted. */
 static void describe(const struct kernel_state *s, char *text, size_t size)
 {
     gemm_describe(&s->plan, text, size);
+    size_t used = strlen(text);
+    if (s->without_padding)
+        snprintf(text + used, size - used, " without padding");
 }
 
 static size_t weight_bytes(const struct kernel_state *s)
@@ -291,6 +317,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     struct rows_source source = {state, args->in[0]};
     struct gemm_call call = {.rows = rows,
                              .source = &source,
+                             .zeros = state->without_padding ? state->zeros : NULL,
                              .b = panels(state, args),
                              .b_batch = gemm_packed_floats(&state->plan),
                              .b_period = state->groups,

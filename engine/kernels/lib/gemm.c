@@ -330,12 +330,51 @@ static void run_spread(gemm_tile_fn *run, const struct gemm_tile *tile, const in
     copy_sums(&here, places, c, rows, true);
 }
 
+static bool reads_padding(const float *const *rows, int64_t count, const float *zeros)
+{
+    for (int64_t m = 0; m < count; m++)
+        if (rows[m] != zeros)
+            return false;
+    return true;
+}
+
+/* The tile without the first and the last taps in which all its rows read padding. */
+static struct gemm_tile without_padding(const struct gemm_tile *all, int64_t count, int vectors,
+                                        const float *zeros)
+{
+    struct gemm_tile tile = *all;
+    while (tile.taps && reads_padding(tile.rows, count, zeros)) {
+        tile.rows += tile.row_step;
+        tile.b += tile.k * vectors * VL;
+        tile.taps--;
+    }
+    while (tile.taps && reads_padding(tile.rows + (tile.taps - 1) * tile.row_step, count, zeros))
+        tile.taps--;
+    return tile;
+}
+
+static void run_tile(const struct chunk *k, gemm_tile_fn *run, const struct gemm_tile *tile,
+                     int64_t index, int64_t panel)
+{
+    const struct gemm_plan *p = k->plan;
+    bool changes = tile->taps || !tile->resume || tile->post || tile->narrow;
+    if (!changes)
+        return;
+    if (k->places)
+        run_spread(run, tile, k->places + (index - k->tile0) * p->size.rows,
+                   k->c + panel * p->size.vectors * VL, tile_row(p, index + 1) - tile_row(p, index),
+                   (int)gemm_panel_vectors(p, panel));
+    else
+        run(tile);
+}
+
 static void run_panel(const struct chunk *k, const struct pass *pass, int64_t panel)
 {
     const struct gemm_plan *p = k->plan;
     const float *operands[GEMM_STEP_MAX];
     enum gemm_math math = p->size.math;
     bool copy = p->size.copy;
+    const float *zeros = copy ? NULL : k->call->zeros;
     int vectors = (int)gemm_panel_vectors(p, panel);
     gemm_tile_fn *thick = p->rows_rest ? gemm_tile_for(math, (int)p->rows_even + 1, vectors) : NULL;
     gemm_tile_fn *thin = p->rows_even ? gemm_tile_for(math, (int)p->rows_even, vectors) : NULL;
@@ -352,12 +391,10 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
         tile.rows = rows;
         tile.ahead = take_ahead(&ahead, rows, index + 1 < k->tile1 ? rows + step : NULL,
                                 count * pass->taps * pass->k);
-        if (k->places)
-            run_spread(is_thick ? thick : thin, &tile,
-                       k->places + (index - k->tile0) * p->size.rows,
-                       k->c + panel * p->size.vectors * VL, count, vectors);
-        else
-            (is_thick ? thick : thin)(&tile);
+        struct gemm_tile less;
+        if (zeros)
+            less = without_padding(&tile, count, vectors, zeros);
+        run_tile(k, is_thick ? thick : thin, zeros ? &less : &tile, index, panel);
         move_down(&tile, count);
         for (int s = 0; tile.post && s < tile.post->count; s++)
             operands[s] += count * tile.post->steps[s].row;

@@ -130,7 +130,8 @@ struct gemm_call {
     gemm_begin_fn *begin;   /* NULL: nothing to prepare */
     gemm_places_fn *places; /* size.spread */
     const void *source;     /* for the functions */
-    void *scratch;          /* for them too: scratch_bytes per thread */
+    const float *zeros; /* the row of zeros that padding reads, so that it is left out; or NULL */
+    void *scratch;      /* for them too: scratch_bytes per thread */
     size_t scratch_bytes;
     int64_t a_step;     /* size.turn: floats between elements of a row of A, neighbouring rows being
                            one float apart */

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What limits each row of `item`, a table that the view makes: run, result, idx (NULL: the whole
 -- result), device, precision, threads, cache, time_s, flops, removed, bytes, working_bytes,
--- winograd, input_wait_share (of a training; NULL: nothing was read). `removed` is how many of the
--- flops passes took away: nothing computes them, and no peak has to.
+-- fewer_operations (a kernel does fewer than its flops say), input_wait_share (of a training; NULL:
+-- nothing was read). `removed` is how many of the flops passes took away: nothing computes them, and
+-- no peak has to.
 --
 -- roof_s is the least time in which the arithmetic and the memory traffic can be had: the larger
 -- of arithmetic / peak and bytes / bandwidth, with what this run measured on the same device with the
@@ -54,7 +55,8 @@ SELECT bounded.*, max(time_s - roof_s, 0.0) AS recoverable_s,
        CASE
            WHEN input_wait_share > 0.1 THEN 'input'
            WHEN roof_s IS NULL THEN 'unknown'
-           WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s AND winograd THEN 'compute'
+           WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s AND fewer_operations
+               THEN 'compute'
            WHEN roof_s > 1.02 * time_s AND compute_s < memory_s AND fits THEN 'cache'
            WHEN roof_s > 1.02 * time_s THEN 'counting error'
            WHEN roof_s >= 0.8 * time_s AND compute_s >= memory_s THEN 'compute'
@@ -74,8 +76,8 @@ SELECT bounded.*, max(time_s - roof_s, 0.0) AS recoverable_s,
            WHEN dram IS NULL THEN 'no ceiling of DRAM' ||
                                   iif(used, ' with ' || threads || ' threads', ' on ' || device) ||
                                   ' in this run'
-           WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s AND winograd
-               THEN 'Winograd: fewer operations are done than counted'
+           WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s AND fewer_operations
+               THEN 'Winograd or padding left out: fewer operations are done than counted'
            WHEN roof_s > 1.02 * time_s AND compute_s < memory_s AND fits
                THEN 'a smaller cache holds it'
            WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s THEN 'above the peak of arithmetic'

@@ -9,8 +9,9 @@ WITH item AS MATERIALIZED (
            max(iif(m.name = 'flops_by_passes', max(-m.value, 0), NULL)) AS removed,
            max(iif(m.name = 'bytes_compulsory', m.value, NULL)) AS bytes,
            sum(iif(m.name IN ('arena_bytes', 'weight_bytes'), m.value, NULL)) AS working_bytes,
-           EXISTS (SELECT 1 FROM op WHERE op.result = r.id AND kernel LIKE '%winograd%')
-               AS winograd,
+           EXISTS (SELECT 1 FROM op WHERE op.result = r.id AND (kernel LIKE '%winograd%' OR
+                                                            kernel LIKE '% without padding%'))
+               AS fewer_operations,
            max(iif(m.name = 'input_wait_share', m.value, NULL)) AS input_wait_share
     FROM point AS p
     JOIN result AS r ON r.point = p.id
