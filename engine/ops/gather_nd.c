@@ -69,6 +69,13 @@ static const struct op_case cases[] = {
     {.name = "negative", .inputs = "i32[4,5,2] i64[2,2]=-1,-5,3,4"},
     {.name = "batch", .inputs = "f32[2,10,4] i64[2,3,1]", .attrs = "batch_dims=1"},
     {.name = "batches", .inputs = "f32[2,3,10] i64[2,3,4,1]", .attrs = "batch_dims=2"},
+    {.name = "vector", .inputs = "i64[13] i32[7,1]=12,-13,0,5,5,-1,3"},
+    {.name = "bytes", .inputs = "u8[10,10,7] i64[5,2]"},
+    {.name = "middle", .inputs = "f32[3,10,5,17] i32[3,1,7,1]{-5:5}", .attrs = "batch_dims=1"},
+    {.name = "many", .inputs = "f32[10,10,10] i64[3001,3]{-10:10}"},
+    {.name = "wide", .inputs = "f32[10,1537] i64[23,1]{-10:10}"},
+    {.name = "none", .inputs = "f32[10,3] i64[0,1]"},
+    {.name = "empty_rows", .inputs = "f32[10,0] i64[4,1]"},
 };
 
 REGISTER(op, gather_nd) = {
