@@ -58,6 +58,18 @@ static const struct op_case cases[] = {
     {.name = "mul", .inputs = "i32[10] i64[8,1] i32[8]{1:3}", .attrs = "reduction=\"mul\""},
     {.name = "max", .inputs = "f32[10] i64[8,1] f32[8]", .attrs = "reduction=\"max\""},
     {.name = "min", .inputs = "f32[10,2] i64[8,1] f32[8,2]", .attrs = "reduction=\"min\""},
+    {.name = "vector", .inputs = "i64[7] i32[3,1]=3,-7,6 i64[3]"},
+    {.name = "bytes", .inputs = "u8[10,5] i64[3,1]=9,2,-10 u8[3,5]"},
+    {.name = "truths", .inputs = "bool[4,10] i64[3,2]=0,9,-1,3,2,-10 bool[3]"},
+    {.name = "sums", .inputs = "i32[5,10] i64[40,2]{-5:5} i32[40]", .attrs = "reduction=\"add\""},
+    {.name = "large", .inputs = "f32[10,5,1021] i64[4,2]=9,-1,0,0,-10,1,4,2 f32[4,1021]"},
+    {.name = "large_sums",
+     .inputs = "f32[30,1031] i64[40,1]{-30:30} f32[40,1031]",
+     .attrs = "reduction=\"add\""},
+    {.name = "largest", .inputs = "i64[10,3] i32[9,2]{0:3} i64[9]", .attrs = "reduction=\"max\""},
+    {.name = "product", .inputs = "f32[9] i64[9,1]{-9:9} f32[9]", .attrs = "reduction=\"mul\""},
+    {.name = "none", .inputs = "f32[10,3] i64[0,1] f32[0,3]"},
+    {.name = "empty", .inputs = "f32[10,0] i64[4,1] f32[4,0]"},
 };
 
 REGISTER(op, scatter_nd) = {
