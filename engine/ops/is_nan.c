@@ -20,6 +20,11 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static const struct op_case cases[] = {
     {.name = "special", .inputs = "f32[6]=nan,inf,-inf,0,1,nan"},
+    {.name = "scalar", .inputs = "f32[]=nan"},
+    {.name = "long",
+     .inputs = "f32[35]=0,nan,1,2,3,4,nan,-inf,8,9,10,11,12,13,14,nan,inf,nan,18,19,"
+               "20,21,22,23,24,25,26,27,28,29,30,nan,-inf,inf,nan"},
+    {.name = "none", .inputs = "f32[0]"},
     {.name = "image", .inputs = "f32[2,5,3,7]"},
     {.name = "double", .inputs = "f64[3]=nan,0,inf"},
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comparisons of f32, i32 and i64, and logic of bool. Floats go through vector masks, the others
- * are loops that the compiler makes vectors of.
+ * Comparisons of f32, i32 and i64, logic of bool, and which f32 are infinite or no numbers.
+ * Floats go through vector masks, the others are loops that the compiler makes vectors of.
  */
+#include <math.h>
 #include <string.h>
 
 #include "engine/graph/op.h"
@@ -48,6 +49,23 @@
         ROW_STEPS_BINARY(name##_loop, row);                                                        \
     }
 
+/* mask: of a vector u; expression: the same of the element a. */
+#define LOOP_UNARY(name, mask, expression)                                                         \
+    static void name(const struct row *row)                                                        \
+    {                                                                                              \
+        uint8_t *restrict y = (uint8_t *)row->at[0];                                               \
+        const float *x = (const float *)(const void *)row->at[1];                                  \
+        int64_t i = 0;                                                                             \
+        for (; row->step[1] == 1 && i + VL <= row->count; i += VL) {                               \
+            vf u = vf_load(x + i);                                                                 \
+            vm_store_bool(y + i, mask);                                                            \
+        }                                                                                          \
+        for (; i < row->count; i++) {                                                              \
+            float a = x[i * row->step[1]];                                                         \
+            y[i] = (expression) ? 1 : 0;                                                           \
+        }                                                                                          \
+    }
+
 #define COMPARISONS(suffix, type)                                                                  \
     LOOP(equal_##suffix, type, a == b)                                                             \
     LOOP(greater_##suffix, type, a > b)                                                            \
@@ -66,6 +84,16 @@ LOOP(equal_bool, uint8_t, !a == !b)
 LOOP(and_bool, uint8_t, (a != 0) & (b != 0))
 LOOP(or_bool, uint8_t, (a != 0) | (b != 0))
 LOOP(xor_bool, uint8_t, !a != !b)
+
+LOOP_UNARY(is_nan, vf_is_nan(u), a != a)
+LOOP_UNARY(is_infinite, vf_eq(vf_abs(u), vf_set1(INFINITY)), a == INFINITY || a == -INFINITY)
+LOOP_UNARY(is_positive_infinity, vf_eq(u, vf_set1(INFINITY)), a == INFINITY)
+LOOP_UNARY(is_negative_infinity, vf_eq(u, vf_set1(-INFINITY)), a == -INFINITY)
+
+static void is_nothing(const struct row *row)
+{
+    memset(row->at[0], 0, (size_t)row->count);
+}
 
 static void not_bool(const struct row *row)
 {
@@ -91,6 +119,8 @@ static const struct {
     {"GreaterOrEqual", DTYPE_F32, greater_or_equal_f32},
     {"GreaterOrEqual", DTYPE_I32, greater_or_equal_i32},
     {"GreaterOrEqual", DTYPE_I64, greater_or_equal_i64},
+    {"IsInf", DTYPE_F32, is_infinite},
+    {"IsNaN", DTYPE_F32, is_nan},
     {"Less", DTYPE_F32, less_f32},
     {"Less", DTYPE_I32, less_i32},
     {"Less", DTYPE_I64, less_i64},
@@ -102,11 +132,21 @@ static const struct {
     {"Xor", DTYPE_BOOL, xor_bool},
 };
 
+/* IsInf may be asked for one of the two alone. */
+static row_fn *as_asked(const struct node *node, row_fn *run)
+{
+    bool negative = node_int(node, "detect_negative", 1) != 0;
+    bool positive = node_int(node, "detect_positive", 1) != 0;
+    if (run != is_infinite || (negative && positive))
+        return run;
+    return negative ? is_negative_infinity : positive ? is_positive_infinity : is_nothing;
+}
+
 static row_fn *find(const struct kernel_query *q)
 {
     for (int k = 0; k < ARRAY_COUNT(rows); k++)
         if (rows[k].dtype == q->in[0].dtype && strcmp(rows[k].op, q->node->op->name) == 0)
-            return rows[k].run;
+            return as_asked(q->node, rows[k].run);
     return NULL;
 }
 
@@ -122,8 +162,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 
 REGISTER_KERNEL(compare_rows) = {
     NATIVE(compare_rows),
-    .ops = OPS("And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or",
-               "Xor"),
+    .ops = OPS("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual",
+               "Not", "Or", "Xor"),
     .state_size = sizeof(struct kernel_state),
     .plan = plan,
     .launch = row_loop_launch,
