@@ -45,6 +45,18 @@ static const struct op_case cases[] = {
     {.name = "exclusive", .inputs = "f32[3,7] i32[]=1", .attrs = "exclusive=1"},
     {.name = "reverse", .inputs = "f32[2,5,4] i64[]=-2", .attrs = "reverse=1"},
     {.name = "both", .inputs = "i64[4,3] i64[]=0", .attrs = "reverse=1 exclusive=1"},
+    {.name = "middle", .inputs = "f32[3,11,67] i64[]=1"},
+    {.name = "first", .inputs = "f32[9,133] i64[]=0", .attrs = "exclusive=1"},
+    {.name = "last", .inputs = "f32[7,2,129] i32[]=-1"},
+    {.name = "last_both", .inputs = "f32[6,31] i64[1]=1", .attrs = "reverse=1 exclusive=1"},
+    {.name = "narrow", .inputs = "i32[5,7,3] i64[]=1", .attrs = "reverse=1"},
+    {.name = "wraps", .inputs = "i32[3]=2147483647,1,5 i64[]=0"},
+    {.name = "not_numbers", .inputs = "f32[9]=1,2,inf,3,-inf,4,1,nan,2 i64[]=0"},
+    {.name = "many", .inputs = "f32[130,200]{0:1} i64[]=1"},
+    {.name = "long", .inputs = "f32[20011]{0:1} i64[]=0"},
+    {.name = "one", .inputs = "i64[5,1,3] i64[]=1", .attrs = "exclusive=1"},
+    {.name = "none", .inputs = "f32[4,0] i64[]=1"},
+    {.name = "no_lines", .inputs = "f32[4,0] i64[]=0"},
 };
 
 REGISTER(op, cum_sum) = {
