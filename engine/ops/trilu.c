@@ -22,7 +22,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
     bool upper = node_int(call->node, "upper", 1) != 0;
     for (int64_t k = 0; k < x->count; k++) {
         int64_t row = k / columns % rows, column = k % columns;
-        if (upper ? column >= row + diagonal : column <= row + diagonal)
+        if (upper ? column - row >= diagonal : column - row <= diagonal)
             ref_copy(call->out[0], k, x, k);
     }
     return STATUS_OK;
@@ -45,6 +45,8 @@ static const struct op_case cases[] = {
     {.name = "right", .inputs = "i64[3,4,5] i64[]=2"},
     {.name = "left", .inputs = "f32[6,3] i64[]=-2", .attrs = "upper=0"},
     {.name = "beyond", .inputs = "f32[3,3] i64[]=-7"},
+    {.name = "far_right", .inputs = "f32[3,4] i64[]=9223372036854775807"},
+    {.name = "far_left", .inputs = "f32[3,4] i64[]=-9223372036854775807", .attrs = "upper=0"},
 };
 
 REGISTER(op, trilu) = {
