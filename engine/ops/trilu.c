@@ -47,6 +47,11 @@ static const struct op_case cases[] = {
     {.name = "beyond", .inputs = "f32[3,3] i64[]=-7"},
     {.name = "far_right", .inputs = "f32[3,4] i64[]=9223372036854775807"},
     {.name = "far_left", .inputs = "f32[3,4] i64[]=-9223372036854775807", .attrs = "upper=0"},
+    {.name = "bytes", .inputs = "bool[2,9,7] i64[1]=1", .attrs = "upper=0"},
+    {.name = "wide", .inputs = "f64[3,37] i64[]=5"},
+    {.name = "large", .inputs = "f32[3,70,131] i64[]=-9"},
+    {.name = "large_lower", .inputs = "f32[2,2,129,67] i64[]=3", .attrs = "upper=0"},
+    {.name = "none", .inputs = "f32[2,4,0]"},
 };
 
 REGISTER(op, trilu) = {
