@@ -44,6 +44,14 @@ static const struct op_case cases[] = {
     {.name = "bool", .inputs = "bool[3,4,5]", .outputs = 2},
     {.name = "integers", .inputs = "i64[9]{-1:2}", .outputs = 2},
     {.name = "none", .inputs = "i32[2,2]=0", .outputs = 2},
+    {.name = "all", .inputs = "u8[3,1,5]=7", .outputs = 2},
+    {.name = "vector", .inputs = "f32[7]=0,-0.0,1e-45,-1,0,inf,2"},
+    {.name = "blocks", .inputs = "bool[3,67,101]", .outputs = 2},
+    {.name = "long", .inputs = "f32[3,5003]", .outputs = 2},
+    {.name = "narrow", .inputs = "i32[2000,2,3]{0:2}", .outputs = 2},
+    {.name = "ones", .inputs = "bool[9000,1]", .outputs = 2},
+    {.name = "empty", .inputs = "f32[0,3]", .outputs = 2},
+    {.name = "scalar", .inputs = "i64[]=3", .outputs = 2},
 };
 
 REGISTER(op, non_zero) = {
