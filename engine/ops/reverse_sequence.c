@@ -53,6 +53,18 @@ static const struct op_case cases[] = {
     {.name = "time", .inputs = "f32[5,3,2] i64[3]=5,0,3"},
     {.name = "batch", .inputs = "f32[4,6] i64[4]{0:7}", .attrs = "batch_axis=0 time_axis=1"},
     {.name = "inner", .inputs = "i32[2,3,4] i64[3]=1,4,2", .attrs = "batch_axis=1 time_axis=2"},
+    {.name = "apart", .inputs = "f32[7,3,5,2] i32[5]=7,1,0,2,6", .attrs = "batch_axis=2"},
+    {.name = "behind",
+     .inputs = "f64[3,2,6,5] i64[3]=6,0,3",
+     .attrs = "batch_axis=-4 time_axis=-2"},
+    {.name = "bytes", .inputs = "bool[9,4] i64[4]=9,8,1,0"},
+    {.name = "large", .inputs = "f32[61,7,37] i64[7]{0:62}"},
+    {.name = "steps",
+     .inputs = "i64[3,4001] i64[3]=4001,17,1",
+     .attrs = "batch_axis=0 time_axis=1"},
+    {.name = "one", .inputs = "f32[1,1] i64[1]=1"},
+    {.name = "none", .inputs = "f32[5,3,0] i64[3]=5,0,3"},
+    {.name = "no_steps", .inputs = "f32[0,3] i64[3]=0"},
 };
 
 REGISTER(op, reverse_sequence) = {
