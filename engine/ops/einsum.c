@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Einsum: sums of products over named dimensions, as numpy.einsum; ellipses included. */
-#include "engine/ops/compute/einsum.h"
+#include "engine/ops/lib/einsum.h"
 
 static const char *const attrs[] = {"equation", NULL};
 

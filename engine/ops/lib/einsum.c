@@ -3,7 +3,7 @@
  * A term is read into one symbol per dimension: a letter, or for the dimensions under an ellipsis
  * their place counted from the right, since those broadcast like everywhere else in numpy.
  */
-#include "engine/ops/compute/einsum.h"
+#include "engine/ops/lib/einsum.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -141,10 +141,12 @@ static enum status add_operand(const struct node *node, const struct term *term,
                                const struct shape *shape, const int *index, struct einsum *r,
                                struct error *err)
 {
+    unsigned char *labels = r->label[r->operands];
     int64_t step = 1, *stride = r->stride[r->operands++];
     for (int d = term->rank - 1; d >= 0; d--) {
         int label = index[term->symbol[d]];
         int64_t size = shape->dim[d];
+        labels[d] = (unsigned char)label;
         if (size != 1 && r->size[label] != 1 && r->size[label] != size)
             return bad(node, "operands differ in the size of a label", err);
         if (size != 1) {

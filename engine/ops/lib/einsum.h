@@ -4,8 +4,8 @@
  * the result come first, in its order; the others are summed over. A label that an operand has
  * twice walks its diagonal, one that it lacks (or has with size 1) does not move it.
  */
-#ifndef ENGINE_OPS_COMPUTE_EINSUM_H
-#define ENGINE_OPS_COMPUTE_EINSUM_H
+#ifndef ENGINE_OPS_LIB_EINSUM_H
+#define ENGINE_OPS_LIB_EINSUM_H
 
 #include "engine/graph/op.h"
 
@@ -15,6 +15,7 @@ struct einsum {
     int operands, labels, out_labels;
     int64_t size[EINSUM_LABELS_MAX];
     int64_t stride[EINSUM_OPERANDS_MAX][EINSUM_LABELS_MAX]; /* row-major operands, in elements */
+    unsigned char label[EINSUM_OPERANDS_MAX][RANK_MAX];     /* of each axis of an operand */
 };
 
 enum status einsum_from(const struct node *node, const struct shape *const *in, int in_count,
