@@ -279,6 +279,19 @@ TEST(ncf_bears_it_or_says_so)
     graph_free(g);
 }
 
+/* Sums alone, products of matrices and of elements, and what moves their axes. */
+TEST(an_einsum_bears_it_or_says_so)
+{
+    struct graph *g = graph_new("einsum");
+    int x = noise_input(g, "x", shape_of(2, 3, 4, 5)), y = noise_input(g, "y", shape_of(6, 3, 1));
+    int z = noise_input(g, "z", shape_of(2, 6, 3));
+    graph_output(g, graph_node(g, "Einsum", NULL, INPUTS(x, y, z),
+                               ATTRS(attr_string("equation", "bhij,khj,bkh->kbi"))));
+    assert_int_equal(graph_check(g, NULL), STATUS_OK);
+    assert_true(try_network(g, false) > 100);
+    graph_free(g);
+}
+
 /* Convolutions of every kind, with batch norms to fold and epilogues to fuse. */
 static struct graph *small_vision(void)
 {
