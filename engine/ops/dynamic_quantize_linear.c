@@ -47,6 +47,10 @@ static const struct op_case cases[] = {
     {.name = "positive", .inputs = "f32[40]{1:5}", .outputs = 3},
     {.name = "negative", .inputs = "f32[40]{-5:-1}", .outputs = 3},
     {.name = "zeros", .inputs = "f32[9]=0", .outputs = 3},
+    {.name = "not_a_number", .inputs = "f32[6]=nan,-2,3,0.5,nan,1", .outputs = 3},
+    {.name = "infinity", .inputs = "f32[4]=inf,-2,3,0.5", .outputs = 3},
+    {.name = "more_than_a_tile", .inputs = "f32[3,11003]{-3:5}", .outputs = 3},
+    {.name = "values_alone", .inputs = "f32[7,11]{-3:5}"},
 };
 
 REGISTER(op, dynamic_quantize_linear) = {
