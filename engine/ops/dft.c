@@ -8,56 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ops/lib/axis.h"
-#include "engine/ops/lib/op_args.h"
+#include "engine/ops/lib/transform.h"
 
 static const char *const attrs[] = {"axis", "inverse", "onesided", NULL};
-
-struct plan {
-    struct axis in; /* lines of the signal; inner excludes the complex dimension */
-    int axis;
-    int64_t length;              /* of the transform */
-    int64_t outputs;             /* along the axis */
-    int64_t parts_in, parts_out; /* 1: real, 2: complex */
-    bool inverse, onesided;
-};
-
-static enum status plan_of(const struct op_args *args, struct plan *plan, struct error *err)
-{
-    const struct shape *x = args_in(args, 0);
-    struct int_list length, axis;
-    TRY(args_ints(args, 1, NULL, &length, err));
-    TRY(args_ints(args, 2, "axis", &axis, err));
-    *plan = (struct plan){.inverse = node_int(args->node, "inverse", 0) != 0,
-                          .onesided = node_int(args->node, "onesided", 0) != 0};
-    plan->axis = shape_axis(x, axis.count > 0 ? axis.at[0] : -2);
-    char text[96];
-    if (x->rank < 2 || plan->axis < 0 || plan->axis == x->rank - 1 ||
-        (x->dim[x->rank - 1] != 1 && x->dim[x->rank - 1] != 2))
-        return FAIL(err, STATUS_FAILED, "DFT: axis %lld of %s, whose last dimension must be 1 or 2",
-                    axis.count > 0 ? (long long)axis.at[0] : -2ll, shape_text(x, text));
-    bool real_result = plan->inverse && plan->onesided;
-    plan->in = axis_at(x, plan->axis);
-    plan->parts_in = x->dim[x->rank - 1];
-    plan->parts_out = real_result ? 1 : 2;
-    plan->in.inner /= plan->parts_in;
-    plan->length = length.count > 0 ? length.at[0]
-                   : real_result    ? 2 * (plan->in.size - 1)
-                                    : plan->in.size;
-    if (plan->length < 1 || plan->length > INT32_MAX)
-        return FAIL(err, STATUS_FAILED, "DFT: length %lld", (long long)plan->length);
-    plan->outputs = plan->onesided && !plan->inverse ? plan->length / 2 + 1 : plan->length;
-    return STATUS_OK;
-}
 
 static enum status infer(const struct infer *c, struct error *err)
 {
     struct op_args args = args_of_infer(c);
-    struct plan plan;
-    TRY(plan_of(&args, &plan, err));
+    struct dft_lines lines;
+    TRY(dft_lines_of(&args, &lines, err));
     struct shape y = c->in[0]->shape;
-    y.dim[plan.axis] = plan.outputs;
-    y.dim[y.rank - 1] = plan.parts_out;
+    y.dim[lines.axis] = lines.outputs;
+    y.dim[y.rank - 1] = lines.parts_out;
     infer_set(c, 0, c->in[0]->dtype, &y);
     return STATUS_OK;
 }
@@ -65,18 +27,15 @@ static enum status infer(const struct infer *c, struct error *err)
 static void cost(const struct infer *c, struct cost *cost)
 {
     struct op_args args = args_of_infer(c);
-    struct plan plan;
-    if (plan_of(&args, &plan, NULL) == STATUS_OK)
-        cost->elementwise = (double)(plan.in.outer * plan.in.inner) * dft_flops(plan.length);
+    struct dft_lines lines;
+    if (dft_lines_of(&args, &lines, NULL) == STATUS_OK)
+        cost->elementwise = (double)(lines.in.outer * lines.in.inner) * dft_flops(lines.length);
 }
 
 /* Line l as `length` complex numbers: cut off or filled with zeros, or with the mirror image. */
-static void load_line(const struct plan *p, const double *x, int64_t l, double *line)
+static void load_line(const struct dft_lines *p, const double *x, int64_t l, double *line)
 {
-    int64_t given = p->in.size < p->length ? p->in.size : p->length, parts = p->parts_in;
-    bool mirror = p->inverse && p->onesided;
-    if (mirror && given > p->length / 2 + 1)
-        given = p->length / 2 + 1;
+    int64_t given = p->given, parts = p->parts_in;
     int64_t start = axis_line(&p->in, l);
     memset(line, 0, 2 * (size_t)p->length * sizeof(*line));
     for (int64_t k = 0; k < given; k++) {
@@ -84,7 +43,7 @@ static void load_line(const struct plan *p, const double *x, int64_t l, double *
         line[2 * k] = at[0];
         line[2 * k + 1] = parts == 2 ? at[1] : 0;
     }
-    if (!mirror)
+    if (!p->mirrored)
         return;
     line[1] = 0; /* frequency 0 and the middle one of a real signal are real */
     if (p->length % 2 == 0)
@@ -95,7 +54,7 @@ static void load_line(const struct plan *p, const double *x, int64_t l, double *
     }
 }
 
-static void transform(const struct ref_call *call, const struct plan *p, const struct dft *dft,
+static void transform(const struct ref_call *call, const struct dft_lines *p, const struct dft *dft,
                       double *line)
 {
     struct axis out = {p->in.outer, p->outputs, p->in.inner};
@@ -115,13 +74,13 @@ static void transform(const struct ref_call *call, const struct plan *p, const s
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     struct op_args args = args_of_ref(call);
-    struct plan plan;
+    struct dft_lines lines;
     struct dft dft;
-    TRY(plan_of(&args, &plan, err));
-    TRY(dft_init(&dft, plan.length, plan.inverse, err));
-    double *line = malloc((size_t)plan.length * 2 * sizeof(*line));
+    TRY(dft_lines_of(&args, &lines, err));
+    TRY(dft_init(&dft, lines.length, lines.inverse, err));
+    double *line = malloc((size_t)lines.length * 2 * sizeof(*line));
     if (line)
-        transform(call, &plan, &dft, line);
+        transform(call, &lines, &dft, line);
     free(line);
     dft_release(&dft);
     return line ? STATUS_OK : FAIL_NO_MEMORY(err);
@@ -135,6 +94,34 @@ static const struct op_case cases[] = {
     {.name = "inverse_onesided", .inputs = "f32[2,9,2]", .attrs = "inverse=1 onesided=1"},
     {.name = "padded", .inputs = "f32[2,10,1] i64[]=16"},
     {.name = "cut", .inputs = "f32[2,20,2] i64[]=12 i64[]=-2"},
+    {.name = "length_1", .inputs = "f32[3,1,2]"},
+    {.name = "length_2", .inputs = "f32[3,2,2]"},
+    {.name = "length_3_inverse", .inputs = "f32[2,3,2]", .attrs = "inverse=1"},
+    {.name = "every_radix", .inputs = "f32[1,2730,2]"},
+    {.name = "middle_axis_of_many_lines", .inputs = "f32[2,24,37,2]", .attrs = "axis=1"},
+    {.name = "middle_axis_of_real_lines",
+     .inputs = "f32[2,12,37,1] i64[]=15",
+     .attrs = "axis=1 onesided=1"},
+    {.name = "first_axis", .inputs = "f32[45,33,2]", .attrs = "axis=0"},
+    {.name = "beyond_a_leaf", .inputs = "f32[17,768,2]"},
+    {.name = "powers_of_two", .inputs = "f32[3,2048,2]", .attrs = "inverse=1"},
+    {.name = "prime_31", .inputs = "f32[2,62,2]"},
+    {.name = "prime_37", .inputs = "f32[2,37,2]"},
+    {.name = "prime_127_inverse", .inputs = "f32[18,127,2]", .attrs = "inverse=1"},
+    {.name = "prime_509_onesided", .inputs = "f32[2,1018,1]", .attrs = "onesided=1"},
+    {.name = "prime_41_inverse_onesided",
+     .inputs = "f32[19,42,2] i64[]=82",
+     .attrs = "inverse=1 onesided=1"},
+    {.name = "inverse_onesided_odd",
+     .inputs = "f32[2,11,2] i64[]=21",
+     .attrs = "inverse=1 onesided=1"},
+    {.name = "inverse_onesided_cut",
+     .inputs = "f32[2,11,2] i64[]=10",
+     .attrs = "inverse=1 onesided=1"},
+    {.name = "inverse_onesided_padded",
+     .inputs = "f32[2,5,2] i64[]=16",
+     .attrs = "inverse=1 onesided=1"},
+    {.name = "inverse_of_real", .inputs = "f32[2,9,1]", .attrs = "inverse=1"},
     {.name = "axis_1_of_4", .inputs = "f32[2,8,5,2]", .attrs = "axis=1"},
 };
 
