@@ -66,6 +66,13 @@ static const struct op_case cases[] = {
     {.name = "all_frequencies",
      .inputs = "f32[1,40,1] i64[]=10 f32[16] i64[]=16",
      .attrs = "onesided=0"},
+    {.name = "step_1", .inputs = "f32[2,48,1] i64[]=1 f32[31]"},
+    {.name = "many_frames", .inputs = "f32[3,700] i64[]=10 f32[100]"},
+    {.name = "prime_frames", .inputs = "f32[2,300,1] i64[]=9 f32[67]"},
+    {.name = "frames_of_1", .inputs = "f32[2,40,1] i64[]=1 f32[1]"},
+    {.name = "complex_frames_of_48",
+     .inputs = "f32[2,333,2] i64[]=7 f32[48]",
+     .attrs = "onesided=0"},
     {.name = "complex", .inputs = "f32[2,33,2] i64[]=5 f32[11]", .attrs = "onesided=0"},
 };
 
