@@ -3,22 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/ops/lib/reduce.h"
+#include "engine/ops/lib/mean_variance.h"
 
 static const char *const attrs[] = {"axes", NULL};
-
-static enum status chosen_axes(const struct node *node, const struct shape *x,
-                               bool chosen[RANK_MAX], struct error *err)
-{
-    static const int64_t usual[] = {0, 2, 3};
-    bool given = node_attr(node, "axes") != NULL;
-    return reduce_axes(node, x, given ? 0 : ARRAY_COUNT(usual), given ? NULL : usual, chosen, err);
-}
 
 static enum status infer(const struct infer *c, struct error *err)
 {
     bool chosen[RANK_MAX];
-    TRY(chosen_axes(c->node, &c->in[0]->shape, chosen, err));
+    TRY(mean_variance_axes(c->node, &c->in[0]->shape, chosen, err));
     return infer_same(c, err);
 }
 
@@ -46,7 +38,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
 {
     const struct shape *shape = &call->in[0]->shape;
     bool chosen[RANK_MAX], kept[RANK_MAX];
-    TRY(chosen_axes(call->node, shape, chosen, err));
+    TRY(mean_variance_axes(call->node, shape, chosen, err));
     for (int k = 0; k < RANK_MAX; k++)
         kept[k] = !chosen[k];
     int64_t results = 0, count = 0;
@@ -63,6 +55,13 @@ static enum status reference(const struct ref_call *call, struct error *err)
 static const struct op_case cases[] = {
     {.name = "image", .inputs = "f32[2,5,7,6]"},
     {.name = "each_image", .inputs = "f32[2,5,7,6]", .attrs = "axes=[1,2,3]"},
+    {.name = "middle_axes", .inputs = "f32[3,4,5,7]", .attrs = "axes=[1,2]"},
+    {.name = "one_column", .inputs = "f32[3,4,21,1]", .attrs = "axes=[0,2]"},
+    {.name = "far_from_0", .inputs = "f32[2,3,40,40]{1000:1001}"},
+    {.name = "constant", .inputs = "f32[2,3,5,5]=0.1"},
+    {.name = "one_element_each", .inputs = "f32[1,5,1,1]"},
+    {.name = "long", .inputs = "f32[2,3,130,131]"},
+    {.name = "not_a_number", .inputs = "f32[2,2,1,3]=nan,1,2,3,4,5,6,7,8,9,10,11"},
     {.name = "last_axis", .inputs = "f32[4,33]", .attrs = "axes=[-1]"},
 };
 
