@@ -122,6 +122,8 @@ static const struct op_case cases[] = {
      .inputs = "f32[2,5,2] i64[]=16",
      .attrs = "inverse=1 onesided=1"},
     {.name = "inverse_of_real", .inputs = "f32[2,9,1]", .attrs = "inverse=1"},
+    {.name = "no_lines", .inputs = "f32[0,5,2]"},
+    {.name = "lines_of_nothing", .inputs = "f32[2,0,2] i64[]=4"},
     {.name = "axis_1_of_4", .inputs = "f32[2,8,5,2]", .attrs = "axis=1"},
 };
 

@@ -50,6 +50,7 @@ static const struct op_case cases[] = {
     {.name = "not_a_number", .inputs = "f32[6]=nan,-2,3,0.5,nan,1", .outputs = 3},
     {.name = "infinity", .inputs = "f32[4]=inf,-2,3,0.5", .outputs = 3},
     {.name = "more_than_a_tile", .inputs = "f32[3,11003]{-3:5}", .outputs = 3},
+    {.name = "of_nothing", .inputs = "f32[0,3]", .outputs = 3},
     {.name = "values_alone", .inputs = "f32[7,11]{-3:5}"},
 };
 

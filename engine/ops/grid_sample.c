@@ -178,6 +178,8 @@ static const struct op_case cases[] = {
      .inputs = "f32[1,1,2,2]=nan,1,inf,2 f32[1,1,3,2]=-3,-3,0.5,0.1,3,0"},
     {.name = "place_not_a_number", .inputs = "f32[1,5,3,3] f32[1,1,2,2]=nan,0,0.1,0.2"},
     {.name = "more_than_a_tile", .inputs = "f32[2,7,33,21] f32[2,23,29,2]{-1.1:1.1}"},
+    {.name = "no_places", .inputs = "f32[1,2,3,3] f32[1,0,4,2]"},
+    {.name = "no_channels", .inputs = "f32[1,0,3,3] f32[1,2,4,2]"},
     {.name = "cubic", .inputs = "f32[1,2,5,4] f32[1,3,6,2]{-1.5:1.5}", .attrs = "mode=\"bicubic\""},
 };
 

@@ -78,6 +78,7 @@ static const struct op_case cases[] = {
     {.name = "more_than_a_tile",
      .inputs = "f32[5,7001]{-9:9} f32[5]{0.01:0.2} i8[5]{-128:128}",
      .attrs = "axis=0"},
+    {.name = "of_nothing", .inputs = "f32[0,3] f32[3]=0.1,0.2,0.3 u8[3]=1,2,3"},
     {.name = "scalar", .inputs = "f32[]{-9:9} f32[]=0.3 u8[]=5"},
     {.name = "u16", .inputs = "f32[33]{-9:9} f32[]=0.0003 u16[]=40000"},
     {.name = "u16_per_channel",
