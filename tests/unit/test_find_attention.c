@@ -222,6 +222,75 @@ TEST(masks_of_heads_that_are_sequences)
     }
 }
 
+/* Swin's shifted windows: a bias for each head is added to the scores, and a mask for each window
+ * to the same as images of windows. */
+static struct graph *shifted_graph(int64_t images, struct shape mask)
+{
+    static const int64_t plain[] = {0, 2, 1, 3}, swap[] = {0, 2, 3, 1};
+    const char *const names[] = {"q", "k", "v"};
+    struct graph *g = graph_new("shifted");
+    int64_t windows = 2 * images;
+    int in[3];
+    for (int i = 0; i < 3; i++)
+        in[i] = turned(g, noise_input(g, names[i], shape_of(windows, POSITIONS, HEADS, SIZE)),
+                       i == 1 ? swap : plain);
+    int scores = binary(g, "MatMul", scaled(g, in[0], 0.5F), in[1]);
+    scores = add(g, scores, noise_param(g, "bias", shape_of(HEADS, POSITIONS, POSITIONS)));
+    scores = reshaped(g, scores, (struct shape){5, {images, 2, HEADS, POSITIONS, POSITIONS}});
+    scores = add(g, scores, noise_param(g, "mask", mask));
+    scores = reshaped(g, scores, shape_of(windows, HEADS, POSITIONS, POSITIONS));
+    int y = turned(g, binary(g, "MatMul", softmax(g, scores, -1), in[2]), plain);
+    graph_output(g, reshaped(g, y, shape_of(windows, POSITIONS, WIDTH)));
+    return g;
+}
+
+TEST(several_masks_are_one)
+{
+    const struct {
+        int64_t images;
+        struct shape mask;
+        int found;
+    } cases[] = {
+        {1, {5, {1, 2, 1, POSITIONS, POSITIONS}}, 1}, {1, {4, {2, 1, POSITIONS, POSITIONS}}, 1},
+        {3, {5, {3, 2, 1, POSITIONS, POSITIONS}}, 1}, {3, {2, {POSITIONS, POSITIONS}}, 1},
+        {3, {5, {1, 2, 1, POSITIONS, POSITIONS}}, 0}, {3, {5, {3, 1, 1, POSITIONS, POSITIONS}}, 0}};
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
+        struct graph *g = shifted_graph(cases[k].images, cases[k].mask);
+        pass_over(g);
+        assert_int_equal(count_ops(g, "Attention"), cases[k].found);
+        graph_free(g);
+    }
+}
+
+/* Sequences and heads are one axis of the product, and two where the mask of each sequence is
+ * added: BART. */
+TEST(masks_between_two_shapes)
+{
+    const struct {
+        struct shape mask;
+        int found;
+    } cases[] = {{{4, {BATCH, HEADS, 1, POSITIONS}}, 1},
+                 {{4, {1, 1, POSITIONS, POSITIONS}}, 1},
+                 {{2, {POSITIONS, POSITIONS}}, 1},
+                 {{4, {BATCH, 1, POSITIONS, POSITIONS}}, 0}};
+    static const int64_t swap[] = {0, 2, 1};
+    const char *const names[] = {"q", "k", "v"};
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
+        struct graph *g = graph_new("sequences");
+        int in[3];
+        for (int i = 0; i < 3; i++)
+            in[i] = noise_input(g, names[i], shape_of(BATCH * HEADS, POSITIONS, SIZE));
+        int scores = binary(g, "MatMul", in[0], turned(g, in[1], swap));
+        scores = reshaped(g, scores, shape_of(BATCH, HEADS, POSITIONS, POSITIONS));
+        scores = add(g, scores, noise_input(g, "mask", cases[k].mask));
+        scores = reshaped(g, scores, shape_of(BATCH * HEADS, POSITIONS, POSITIONS));
+        graph_output(g, binary(g, "MatMul", softmax(g, scores, -1), in[2]));
+        pass_over(g);
+        assert_int_equal(count_ops(g, "Attention"), cases[k].found);
+        graph_free(g);
+    }
+}
+
 /* softmax(scores + mask) with zeros in the place of NaN; allowed: what each query may see. */
 static struct graph *guarded_graph(const float *allowed, bool fixed)
 {

@@ -13,12 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/compile/passes/rewrite.h"
 #include "engine/compile/passes/view.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 
 enum {
+    MASKS_MAX = 3,
+    DEPTH = 6,          /* of sums and shapes between scores and softmax */
     MOVES = 12,         /* nodes between a projection and its product, at most */
     HEAD_SIZE_MAX = 128 /* what the kernels of every device take */
 };
@@ -29,8 +32,8 @@ struct match {
     int64_t batch, heads, size;
     int64_t length[3]; /* positions of queries, of keys and of values */
     int product[3];    /* factors of the two products */
-    int mask;
-    struct shape mask_shape; /* [batch or 1, heads or 1, S or 1, K or 1] */
+    int masks, mask[MASKS_MAX];
+    struct shape mask_shape[MASKS_MAX]; /* [batch or 1, heads or 1, S or 1, K or 1] */
     double scale;
     bool guarded; /* NaN of the softmax counts as zero */
     int context;  /* the result */
@@ -97,24 +100,6 @@ static bool sizes(const struct graph *g, struct match *m)
            m->batch * m->heads * m->length[QUERIES] * m->length[KEYS] > 0;
 }
 
-/* A mask of scores of any rank as [batch or 1, heads or 1, S or 1, K or 1]; false: it is broadcast
- * along a part of the batch. */
-static bool mask_shape(const struct graph *g, const struct match *m, int rank, struct shape *to)
-{
-    const struct shape *mask = &g->values[m->mask].shape;
-    int lead = rank - mask->rank; /* axes that only the scores have */
-    int64_t batch = 1;
-    *to = shape_of(1, 1, 1, 1);
-    for (int d = 0; d < mask->rank; d++) {
-        if (lead + d < rank - 3)
-            batch *= mask->dim[d];
-        else
-            to->dim[4 - rank + lead + d] = mask->dim[d];
-    }
-    to->dim[0] = batch;
-    return lead >= 0 && (batch == 1 || batch == m->batch);
-}
-
 static bool is_scores(const struct graph *g, int value, struct match *m)
 {
     struct view scaled;
@@ -123,25 +108,56 @@ static bool is_scores(const struct graph *g, int value, struct match *m)
     if (!product)
         return false;
     m->scale = scaled.factor;
+    m->masks = 0;
     m->product[QUERIES] = product->inputs[0];
     m->product[KEYS] = product->inputs[1];
     return sizes(g, m);
 }
 
-/* Softmax's input: scores, or scores + mask in either order. */
-static bool masked_scores(const struct graph *g, int value, struct match *m)
+/* Takes a mask of scores of any rank as [batch or 1, heads or 1, S or 1, K or 1]; false: it is
+ * broadcast along a part of the batch. */
+static bool take_mask(const struct graph *g, int value, const struct shape *scores, struct match *m)
 {
+    const struct shape *mask = &g->values[value].shape;
+    int lead = scores->rank - mask->rank; /* axes that only the scores have */
+    struct shape to = shape_of(1, 1, 1, 1);
+    if (lead < 0 || m->masks == MASKS_MAX)
+        return false;
+    for (int d = 0; d < mask->rank; d++)
+        to.dim[larger(4 - scores->rank + lead + d, 0)] *= mask->dim[d];
+    bool heads_last = scores->dim[scores->rank - 3] == m->heads;
+    bool all = to.dim[0] * to.dim[1] == m->batch * m->heads;
+    if (!heads_last && all)
+        to = shape_of(m->batch, m->heads, to.dim[2], to.dim[3]);
+    if ((to.dim[0] != 1 && to.dim[0] != m->batch) || (to.dim[1] != 1 && to.dim[1] != m->heads))
+        return false;
+    m->mask_shape[m->masks] = to;
+    m->mask[m->masks++] = value;
+    return true;
+}
+
+/* Softmax's input: scores and any masks added to them. Between sums another shape may divide the
+ * leading axes in another way. */
+static bool masked_scores(const struct graph *g, int value, int depth, struct match *m)
+{
+    const struct shape *shape = &g->values[value].shape;
     const struct node *add = rewrite_producer(g, value, &op_add);
-    m->mask = NONE;
-    if (!add)
-        return is_scores(g, value, m);
-    for (int k = 0; k < 2; k++) {
-        const struct shape *scores = &g->values[add->inputs[k]].shape;
-        m->mask = add->inputs[1 - k];
-        if (shape_equal(scores, &g->values[value].shape) && is_scores(g, add->inputs[k], m) &&
-            mask_shape(g, m, scores->rank, &m->mask_shape))
-            return true;
+    const struct node *cut = rewrite_producer(g, value, &op_reshape);
+    if (is_scores(g, value, m))
+        return true;
+    if (depth == 0 || shape->rank < 3)
+        return false;
+    if (cut) {
+        const struct shape *from = &g->values[cut->inputs[0]].shape;
+        return from->rank >= 3 && from->dim[from->rank - 1] == shape->dim[shape->rank - 1] &&
+               from->dim[from->rank - 2] == shape->dim[shape->rank - 2] &&
+               masked_scores(g, cut->inputs[0], depth - 1, m);
     }
+    for (int k = 0; add && k < 2; k++)
+        if (shape_equal(&g->values[add->inputs[k]].shape, shape) &&
+            masked_scores(g, add->inputs[k], depth - 1, m) &&
+            take_mask(g, add->inputs[1 - k], shape, m))
+            return true;
     return false;
 }
 
@@ -155,7 +171,7 @@ static bool find(const struct graph *g, const struct node *product, struct match
     m->guarded = guarded;
     m->product[VALUES] = product->inputs[1];
     m->context = product->outputs[0];
-    return masked_scores(g, softmax->inputs[0], m);
+    return masked_scores(g, softmax->inputs[0], DEPTH, m);
 }
 
 /* ---- where queries, keys and values lie ---- */
@@ -291,12 +307,36 @@ static void place(struct graph *g, const struct match *m, int rows)
     rewrite_replace(g, last, make_reshaped_as(g, rows, last));
 }
 
-/* With no more axes than Attention knows. */
-static int short_mask(struct graph *g, const struct match *m)
+/* Whether four axes are those of a shape after axes of size 1. */
+static bool is_padded(const struct shape *shape, const struct shape *four)
 {
-    return m->mask != NONE && g->values[m->mask].shape.rank > 4
-               ? make_reshaped(g, m->mask, &m->mask_shape)
-               : m->mask;
+    if (shape->rank > 4)
+        return false;
+    for (int d = 0; d < 4; d++) {
+        int own = d - (4 - shape->rank);
+        if (four->dim[d] != (own < 0 ? 1 : shape->dim[own]))
+            return false;
+    }
+    return true;
+}
+
+/* The sum of all masks, with no more axes than Attention knows; NONE: there is none. shape: its
+ * size, as [batch or 1, heads or 1, S or 1, K or 1]. */
+static int whole_mask(struct graph *g, const struct match *m, struct shape *shape)
+{
+    int sum = NONE;
+    *shape = shape_of(1, 1, 1, 1);
+    for (int k = 0; k < m->masks; k++) {
+        const struct shape *wanted = &m->mask_shape[k];
+        int mask = m->mask[k];
+        if (!is_padded(&g->values[mask].shape, wanted))
+            mask = make_reshaped(g, mask, wanted);
+        sum = sum == NONE ? mask : make_add(g, sum, mask);
+        for (int d = 0; d < 4; d++)
+            if (wanted->dim[d] != 1)
+                shape->dim[d] = wanted->dim[d];
+    }
+    return sum;
 }
 
 static bool use_rows(struct graph *g, const struct match *m)
@@ -310,22 +350,23 @@ static bool use_rows(struct graph *g, const struct match *m)
         struct shape rows = shape_of(m->batch, m->length[k], m->heads * m->size * (packed ? 3 : 1));
         in[k] = make_reshaped(g, views[k].origin, &rows);
     }
+    struct shape shape;
     place(g, m,
-          attend(g, m, m->heads, in, short_mask(g, m),
+          attend(g, m, m->heads, in, whole_mask(g, m, &shape),
                  m->scale * views[QUERIES].factor * views[KEYS].factor));
     return true;
 }
 
-/* The mask of heads that count as sequences, with one head each. */
+/* The mask of heads that count as sequences, with one head each; false: it repeats heads. */
 static bool mask_of_stack(struct graph *g, const struct match *m, int *mask)
 {
-    const struct shape *s = &m->mask_shape;
-    *mask = short_mask(g, m);
-    if (*mask == NONE || (s->dim[0] == 1 && s->dim[1] == 1))
+    struct shape s;
+    *mask = whole_mask(g, m, &s);
+    if (*mask == NONE || (s.dim[0] == 1 && s.dim[1] == 1))
         return true;
-    if (s->dim[0] != m->batch || s->dim[1] != m->heads)
+    if (s.dim[0] != m->batch || s.dim[1] != m->heads)
         return false;
-    struct shape stack = shape_of(m->batch * m->heads, 1, s->dim[2], s->dim[3]);
+    struct shape stack = shape_of(m->batch * m->heads, 1, s.dim[2], s.dim[3]);
     *mask = make_reshaped(g, *mask, &stack);
     return true;
 }
