@@ -119,10 +119,21 @@ static bool gives_more_images(const struct graph *g, const struct node *node)
     return false;
 }
 
+/* The convolutions of images in planes that a CPU kernel computes: of one group, by dense lines. */
+static bool reads_planes(const struct node *node, int spatial)
+{
+    int64_t dilations[RANK_MAX];
+    int count = node_ints(node, "dilations", dilations, RANK_MAX);
+    return node->op == &op_conv && spatial <= 2 && node_int(node, "group", 1) == 1 &&
+           (count == 0 || dilations[count - 1] == 1);
+}
+
 /* A network's own images, of few channels: kernels read them as they come. On a device they may
  * have become narrow before, whose kernels append channels in either order. */
-static bool is_stem(const struct lowering *l, const struct value *x)
+static bool is_stem(const struct lowering *l, const struct node *node, const struct value *x)
 {
+    if (!l->on_device && !reads_planes(node, x->shape.rank - 2))
+        return false;
     bool cast = l->on_device && x->producer != NONE && l->g->nodes[x->producer].op == &op_cast;
     const struct value *from = cast ? &l->g->values[l->g->nodes[x->producer].inputs[0]] : x;
     return from->kind == VALUE_INPUT && x->shape.dim[1] <= 4;
@@ -135,7 +146,7 @@ static enum status channels_last(struct lowering *l, int n, struct error *err)
     if (l->plain || gives_more_images(l->g, &l->g->nodes[n]) || x->shape.rank < 3)
         return inputs_in_layout(l, n, LAYOUT_PLAIN, err);
     const struct op *op = l->g->nodes[n].op;
-    bool stem = is_stem(l, x);
+    bool stem = is_stem(l, &l->g->nodes[n], x);
     if (op->layout == LAYOUT_RULE_CHANNELS_LAST)
         outputs_get_layout(l, n, LAYOUT_NHWC);
     int count = l->g->nodes[n].input_count;
