@@ -158,17 +158,18 @@ static enum status activate(const struct device *device, const struct post *post
     return STATUS_OK;
 }
 
-static void softmax_row(float *x, const float *mask, int64_t step, int64_t keys)
+static void softmax_row(float *x, const float *mask, int64_t step, int64_t keys, bool zero_empty)
 {
     double largest = (double)-INFINITY, sum = 0;
     for (int64_t k = 0; k < keys; k++) {
         x[k] += mask ? mask[k * step] : 0;
         largest = fmax(largest, (double)x[k]);
     }
+    bool empty = zero_empty && largest == (double)-INFINITY;
     for (int64_t k = 0; k < keys; k++)
         sum += exp((double)x[k] - largest);
     for (int64_t k = 0; k < keys; k++)
-        x[k] = (float)(exp((double)x[k] - largest) / sum);
+        x[k] = empty ? 0 : (float)(exp((double)x[k] - largest) / sum);
 }
 
 static enum status softmax(const struct device *device, const struct device_softmax *s,
@@ -181,7 +182,8 @@ static enum status softmax(const struct device *device, const struct device_soft
     for (int64_t row = 0; row < s->batch * s->heads * s->queries; row++) {
         int64_t plane = row / s->queries, at = plane / s->heads * s->mask_at[0];
         at += plane % s->heads * s->mask_at[1] + row % s->queries * s->mask_at[2];
-        softmax_row(s->x + row * s->keys, s->mask ? s->mask + at : NULL, s->mask_at[3], s->keys);
+        softmax_row(s->x + row * s->keys, s->mask ? s->mask + at : NULL, s->mask_at[3], s->keys,
+                    s->zero_empty);
     }
     return STATUS_OK;
 }

@@ -438,8 +438,11 @@ TEST(a_device_activates)
     device_close(&device);
 }
 
-/* [1, 2, 3, keys] in place; a mask that is the same for both heads. What lies after it stays. */
-static void check_scores(const struct device *device, int64_t keys, bool masked)
+enum mask_kind { NO_MASK, SOME_KEYS, NO_KEYS, MASK_KINDS };
+
+/* [1, 2, 3, keys] in place; a mask that is the same for both heads, and leaves the second query no
+ * key where that shall give zeros. What lies after it stays. */
+static void check_scores(const struct device *device, int64_t keys, enum mask_kind kind)
 {
     enum { HEADS = 2, QUERIES = 3, ROWS = HEADS * QUERIES, MOST = 1100 };
     float x[ROWS * MOST + 1], y[ROWS * MOST + 1], mask[QUERIES * MOST];
@@ -449,7 +452,8 @@ static void check_scores(const struct device *device, int64_t keys, bool masked)
     for (int64_t k = 0; k <= count; k++)
         x[k] = (float)(k * 7 % 41 - 20) * 0.3f;
     for (int64_t k = 0; k < QUERIES * keys; k++)
-        mask[k] = k % 5 == 3 ? -INFINITY : (float)(k % 3);
+        mask[k] = k % 5 == 3 || (kind == NO_KEYS && k / keys == 1) ? -INFINITY : (float)(k % 3);
+    bool masked = kind != NO_MASK;
     MUST(device_upload, device, x, bytes, &there);
     MUST(device_upload, device, mask, (size_t)(QUERIES * keys) * sizeof(float), &mask_there);
     struct device_softmax s = {.x = there,
@@ -458,7 +462,8 @@ static void check_scores(const struct device *device, int64_t keys, bool masked)
                                .heads = HEADS,
                                .queries = QUERIES,
                                .keys = keys,
-                               .mask_at = {0, 0, keys, 1}};
+                               .mask_at = {0, 0, keys, 1},
+                               .zero_empty = kind == NO_KEYS};
     MUST(device->kind->softmax, device, &s, NULL);
     MUST(device->kind->copy, device, y, there, bytes, COPY_TO_HOST, NULL);
     MUST(device->kind->wait, device, NULL);
@@ -471,7 +476,8 @@ static void check_scores(const struct device *device, int64_t keys, bool masked)
             sum += exp((double)x[row * keys + k] + (masked ? (double)added[k] : 0));
         for (int64_t k = 0; k < keys; k++) {
             int64_t at = row * keys + k;
-            double expected = exp((double)x[at] + (masked ? (double)added[k] : 0)) / sum;
+            double expected = exp((double)x[at] + (masked ? (double)added[k] : 0));
+            expected = kind == NO_KEYS && sum == 0 ? 0 : expected / sum;
             if (!(fabs((double)y[at] - expected) <= 1e-6))
                 fail_msg("%lld keys, row %lld, key %lld: %g, not %g", (long long)keys,
                          (long long)row, (long long)k, (double)y[at], expected);
@@ -488,8 +494,8 @@ TEST(a_device_takes_the_softmax_of_scores)
     MUST(device_open, gpu_name(), &device);
     MUST(device.kind->bind, &device);
     for (int k = 0; k < ARRAY_COUNT(keys); k++)
-        for (int masked = 0; masked < 2; masked++)
-            check_scores(&device, keys[k], masked);
+        for (enum mask_kind kind = NO_MASK; kind < MASK_KINDS; kind++)
+            check_scores(&device, keys[k], kind);
     device_close(&device);
 }
 

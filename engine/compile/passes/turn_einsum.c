@@ -276,9 +276,9 @@ static int matrices(const struct pair *p, const struct way *w, int side)
     int64_t sizes[2] = {size_of(q, own), size_of(q, &w->summed)};
     int own_at = (side == 1) != w->turned[side];
     add_axes(q, &w->batch, &p->factor[side]->axes, &shape);
+    /* [batch, steps, width] stays so, as with MatMul elsewhere. */
     if (side == 0 && own_at == 0 && w->batch.count == 0 && own->count > 0)
-        add_axes(q, own, own,
-                 &shape); /* [batch, steps, width] stays so, as with MatMul elsewhere */
+        add_axes(q, own, own, &shape);
     else
         shape.dim[shape.rank++] = sizes[own_at];
     shape.dim[shape.rank++] = sizes[!own_at];
