@@ -54,10 +54,19 @@ static const struct op_case cases[] = {
     {.name = "epsilon", .inputs = "f32[1,4,5,5] f32[4]! f32[4]!", .attrs = "epsilon=0.01"},
     {.name = "rank_3", .inputs = "f32[2,5,31] f32[5]! f32[5]!"},
     {.name = "rank_5", .inputs = "f32[1,3,2,3,4] f32[3] f32[3]"},
+    {.name = "of_nothing", .inputs = "f32[2,3,0,4] f32[3] f32[3]"},
+    {.name = "vectors", .inputs = "f32[2,80,8,4] f32[80]! f32[80]!"},
+    {.name = "whole_planes",
+     .inputs = "f32[1,2,160,164]{99:101} f32[2]! f32[2]!",
+     .tolerance = 1e-3},
+    {.name = "split_planes",
+     .inputs = "f32[1,24,61,64]{99:101} f32[24]! f32[24]!",
+     .tolerance = 1e-3},
 };
 
 REGISTER(op, instance_normalization) = {
     .name = "InstanceNormalization",
+    .narrow = NARROW_MATH,
     .inputs_min = 3,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LayerNormalization and RMSNormalization over the last axes. Lines that fit into registers are
- * read once: mean, mean square of deviations, result. Longer ones take a sweep that finds mean and
- * deviation together (lib/moments.h) and one that writes. Where few lines are that long they are
- * split over blocks: one launch writes the moments of each part, the next joins those of its line
- * before it writes. */
+ * LayerNormalization and RMSNormalization over the last axes, and Group- and InstanceNormalization
+ * of plain images, whose groups of channels are lines, too (group_norm.cu has them channels-last).
+ * Lines that fit into registers are read once: mean, mean square of deviations, result. Longer ones
+ * take a sweep that finds mean and deviation together (lib/moments.h) and one that writes. Where
+ * few lines are that long they are split over blocks: one launch writes the moments of each part,
+ * the next joins those of its line before it writes. */
 #include "engine/kernels/cuda/lib/moments.h"
 
 enum {
@@ -26,6 +27,10 @@ struct layernorm {
     int type, phase;
     float count, epsilon;
     bool centred; /* the mean is taken off */
+    /* Where lines are groups of channels. */
+    unsigned group_channels;
+    struct divisor by_groups, by_plane;     /* groups of an image; by_plane: in groups of floats */
+    bool scale_of_channel, bias_of_channel; /* else of the group */
 };
 
 /* What is done to a line's elements. */
@@ -45,16 +50,39 @@ static __device__ __forceinline__ struct shift shift_of(const struct layernorm &
     return s;
 }
 
-/* Group i of a line. */
-template <int width, class element>
-static __device__ __forceinline__ void write(const struct layernorm &k, element *y, unsigned i,
-                                             const struct shift &s, struct group<width> v)
+/* Factor and summand of group i of a line; all of it lies in one channel, if lines have channels.
+ */
+template <int width, bool channels, class element>
+static __device__ __forceinline__ void parameters(const struct layernorm &k, unsigned line,
+                                                  unsigned i, struct group<width> &scale,
+                                                  struct group<width> &bias)
 {
     const element *scales = (const element *)k.scale, *biases = (const element *)k.bias;
-    group<width> scale = {}, bias = {};
+    if (channels) {
+        unsigned group = line - divide(line, k.by_groups) * k.by_groups.d;
+        unsigned channel = group * k.group_channels + divide(i, k.by_plane);
+        float factor = float_at(scales + (k.scale_of_channel ? channel : group));
+        float summand = float_at(biases + (k.bias_of_channel ? channel : group));
+#pragma unroll
+        for (int e = 0; e < width; e++) {
+            scale.v[e] = factor;
+            bias.v[e] = summand;
+        }
+        return;
+    }
     scale = group_at(scales + i * width, scale);
     if (biases)
         bias = group_at(biases + i * width, bias);
+}
+
+/* Group i of a line. */
+template <int width, bool channels, class element>
+static __device__ __forceinline__ void write(const struct layernorm &k, element *y, unsigned line,
+                                             unsigned i, const struct shift &s,
+                                             struct group<width> v)
+{
+    group<width> scale = {}, bias = {};
+    parameters<width, channels, element>(k, line, i, scale, bias);
 #pragma unroll
     for (int e = 0; e < width; e++)
         v.v[e] = (v.v[e] - s.mean) * s.inverse * scale.v[e] + bias.v[e];
@@ -103,9 +131,9 @@ variance_kept(const struct layernorm &k, const struct line_team &t, const float 
     return team_sum(t, sum) / k.count;
 }
 
-template <int width, int kept, class element>
+template <int width, int kept, bool channels, class element>
 static __device__ __forceinline__ void write_kept(const struct layernorm &k, element *y,
-                                                  unsigned lane, unsigned size,
+                                                  unsigned line, unsigned lane, unsigned size,
                                                   const struct shift &s, const float *v)
 {
 #pragma unroll
@@ -116,11 +144,11 @@ static __device__ __forceinline__ void write_kept(const struct layernorm &k, ele
         for (int e = 0; e < width; e++)
             g.v[e] = v[p * width + e];
         if (i < size)
-            write<width>(k, y, i, s, g);
+            write<width, channels>(k, y, line, i, s, g);
     }
 }
 
-template <int width, int kept>
+template <int width, int kept, bool channels>
 __global__ void __launch_bounds__(kept > KEPT_FEW ? (int)WIDE_BLOCK : (int)BLOCK)
     layernorm_kept(const __grid_constant__ struct layernorm k)
 {
@@ -137,8 +165,9 @@ __global__ void __launch_bounds__(kept > KEPT_FEW ? (int)WIDE_BLOCK : (int)BLOCK
             (read<kept / width, width>((const element *)k.x + at, t.lane, k.lanes, size, v)));
         float mean = mean_kept<kept>(k, t, v), variance = variance_kept<width, kept>(k, t, v, mean);
         struct shift s = shift_of(k, line, mean, variance, t.lane == 0 && size > 0);
-        WITH_ELEMENT(k.type, width,
-                     (write_kept<width, kept>(k, (element *)k.y + at, t.lane, size, s, v)));
+        WITH_ELEMENT(
+            k.type, width,
+            (write_kept<width, kept, channels>(k, (element *)k.y + at, line, t.lane, size, s, v)));
     }
 }
 
@@ -160,19 +189,21 @@ moments_of_line(const struct layernorm &k, size_t at, unsigned first, unsigned e
     return m;
 }
 
-template <int width, class element>
-static __device__ __forceinline__ void write_line(const struct layernorm &k, size_t at, unsigned i,
-                                                  unsigned end, const struct shift &s)
+template <int width, bool channels, class element>
+static __device__ __forceinline__ void write_line(const struct layernorm &k, unsigned line,
+                                                  size_t at, unsigned i, unsigned end,
+                                                  const struct shift &s)
 {
     const element *x = (const element *)k.x + at;
 #pragma unroll 4
     for (; i < end; i += blockDim.x) {
         group<width> g = {};
-        write<width>(k, (element *)k.y + at, i, s, group_at(x + (size_t)i * width, g));
+        g = group_at(x + (size_t)i * width, g);
+        write<width, channels>(k, (element *)k.y + at, line, i, s, g);
     }
 }
 
-template <int width>
+template <int width, bool channels>
 __global__ void __launch_bounds__(LONG_BLOCK)
     layernorm_long(const __grid_constant__ struct layernorm k)
 {
@@ -196,11 +227,19 @@ __global__ void __launch_bounds__(LONG_BLOCK)
         }
         float variance = m.square / k.count + (k.centred ? 0 : m.mean * m.mean);
         struct shift s = shift_of(k, line, k.centred ? m.mean : 0, variance, first + t.lane == 0);
-        WITH_ELEMENT(k.type, width, write_line<width, element>(k, at, first + t.lane, end, s));
+        WITH_ELEMENT(k.type, width,
+                     (write_line<width, channels, element>(k, line, at, first + t.lane, end, s)));
     }
 }
 
 /* ---- hooks ---- */
+
+/* Channels lie one after the other, some of them in a line. */
+static bool has_groups(const struct kernel_query *q)
+{
+    const char *op = cuda_host->node_op(q->node);
+    return strcmp(op, "GroupNormalization") == 0 || strcmp(op, "InstanceNormalization") == 0;
+}
 
 /* Dimensions of a line: all from the axis on. */
 static int line_rank(const struct kernel_query *q)
@@ -214,6 +253,10 @@ static int64_t line_size(const struct kernel_query *q)
 {
     const struct shape *x = &q->in[0].shape;
     int64_t axis = cuda_host->node_int(q->node, "axis", -1), size = 1;
+    if (has_groups(q)) {
+        int64_t groups = x->dim[0] * cuda_host->node_int(q->node, "num_groups", x->dim[1]);
+        return groups > 0 ? shape_count(x) / groups : 0;
+    }
     for (int d = (int)(axis < 0 ? axis + x->rank : axis); d < x->rank; d++)
         size *= x->dim[d];
     return size;
@@ -222,6 +265,8 @@ static int64_t line_size(const struct kernel_query *q)
 static enum status check(const struct kernel_query *q, struct error *why)
 {
     TRY(lines_supported(q, why));
+    if (has_groups(q))
+        return STATUS_OK;
     if (line_size(q) == 0)
         return REFUSE(why, "lines without elements, whose mean is not a number");
     for (int k = 1; k < q->in_count; k++)
@@ -238,7 +283,7 @@ struct kernel_state {
     struct layernorm k; /* pointers and phase are left open */
     int width;
     bool kept, few; /* lines stay in registers, KEPT_FEW floats of a thread */
-    bool biased;
+    bool channels, biased;
     unsigned block, wanted;
     struct cuda_grid grid;
 };
@@ -264,6 +309,20 @@ static void share(const struct kernel_query *q, int64_t size, struct kernel_stat
     }
 }
 
+static void share_channels(const struct kernel_query *q, struct kernel_state *s)
+{
+    struct layernorm *k = &s->k;
+    const struct shape *x = &q->in[0].shape;
+    int64_t groups = cuda_host->node_int(q->node, "num_groups", x->dim[1]);
+    int64_t plane = shape_count(x) / (x->dim[0] * x->dim[1]);
+    s->width = group_width(q->in[0].dtype, plane);
+    k->group_channels = (unsigned)(x->dim[1] / groups);
+    k->by_groups = divisor_of(groups);
+    k->by_plane = divisor_of(plane / s->width);
+    k->scale_of_channel = shape_count(&q->in[1].shape) == x->dim[1];
+    k->bias_of_channel = shape_count(&q->in[2].shape) == x->dim[1];
+}
+
 static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
                         struct error *why)
 {
@@ -274,6 +333,9 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
         return STATUS_OK; /* no lines */
     k->type = q->in[0].dtype;
     s->width = group_width(q->in[0].dtype, size);
+    s->channels = has_groups(q);
+    if (s->channels)
+        share_channels(q, s);
     s->kept = size <= line_kept(s->width);
     s->biased = input_given(q, 2);
     s->wanted = outputs_wanted(q);
@@ -281,7 +343,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     k->size = (unsigned)(size / s->width);
     k->count = (float)size;
     k->epsilon = (float)cuda_host->node_float(q->node, "epsilon", 1e-5);
-    k->centred = strcmp(cuda_host->node_op(q->node), "LayerNormalization") == 0;
+    k->centred = strcmp(cuda_host->node_op(q->node), "RMSNormalization") != 0;
     share(q, size, s);
     return STATUS_OK;
 }
@@ -292,24 +354,37 @@ static size_t workspace(const struct kernel_state *state)
     return k->splits.d > 1 ? padded_bytes(k->tasks, sizeof(struct moments)) : 0;
 }
 
+template <bool channels>
 static void launch_kept(const struct kernel_state *s, const struct layernorm *k,
                         const struct kernel_args *args)
 {
     if (s->few)
-        LAUNCH_WIDTH(s->width, (layernorm_kept<width, KEPT_FEW>), s->grid, cuda_size(s->block), 0,
-                     k, args);
+        LAUNCH_WIDTH(s->width, (layernorm_kept<width, KEPT_FEW, channels>), s->grid,
+                     cuda_size(s->block), 0, k, args);
     else
-        LAUNCH_WIDTH(s->width, (layernorm_kept<width, KEPT_MANY(width)>), s->grid,
+        LAUNCH_WIDTH(s->width, (layernorm_kept<width, KEPT_MANY(width), channels>), s->grid,
                      cuda_size(s->block), 0, k, args);
 }
 
 /* One launch for whole lines, else one for their parts and one that joins these and writes. */
+template <bool channels>
 static void launch_long(const struct kernel_state *s, struct layernorm *k,
                         const struct kernel_args *args)
 {
     bool parts = k->splits.d > 1;
     for (k->phase = parts ? PARTS : WHOLE; k->phase <= (parts ? FROM_PARTS : WHOLE); k->phase++)
-        LAUNCH_WIDTH(s->width, layernorm_long<width>, s->grid, cuda_size(s->block), 0, k, args);
+        LAUNCH_WIDTH(s->width, (layernorm_long<width, channels>), s->grid, cuda_size(s->block), 0,
+                     k, args);
+}
+
+template <bool channels>
+static void launch_lines(const struct kernel_state *s, struct layernorm *k,
+                         const struct kernel_args *args)
+{
+    if (s->kept)
+        launch_kept<channels>(s, k, args);
+    else
+        launch_long<channels>(s, k, args);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
@@ -322,13 +397,14 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     k.mean = (float *)output_of(args, state->wanted, 1);
     k.inverse = (float *)output_of(args, state->wanted, 2);
     k.parts = (struct moments *)args->workspace;
-    if (state->kept)
-        launch_kept(state, &k, args);
+    if (state->channels)
+        launch_lines<true>(state, &k, args);
     else
-        launch_long(state, &k, args);
+        launch_lines<false>(state, &k, args);
 }
 
-static const char *const ops[] = {"LayerNormalization", "RMSNormalization", NULL};
+static const char *const ops[] = {"GroupNormalization", "InstanceNormalization",
+                                  "LayerNormalization", "RMSNormalization", NULL};
 
 CUDA_KERNEL(layernorm) = {CUDA_NAME(layernorm), .ops = ops, CUDA_PLAN, CUDA_HOOK(workspace),
                           CUDA_HOOK(launch)};
