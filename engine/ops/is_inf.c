@@ -41,8 +41,14 @@ static const struct op_case cases[] = {
     {.name = "long_negative",
      .inputs = "f32[19]=0,inf,1,2,3,4,nan,-inf,8,9,10,11,12,13,14,inf,-inf,17,-inf",
      .attrs = "detect_positive=0"},
+    {.name = "long_groups",
+     .inputs = "f32[20]=0,inf,1,2,3,4,nan,-inf,8,9,10,11,12,13,14,inf,-inf,17,inf,-inf",
+     .attrs = "detect_positive=0"},
     {.name = "none", .inputs = "f32[3,0]"},
     {.name = "image", .inputs = "f32[2,5,3,7]"},
+    {.name = "f16",
+     .inputs = "f16[19]=0,inf,1,2,nan,4,nan,-inf,8,9,10,11,12,13,14,inf,-inf,17,nan"},
+    {.name = "bf16", .inputs = "bf16[2,8]=0,inf,1,2,nan,4,nan,-inf,8,9,10,11,12,13,inf,nan"},
     {.name = "double", .inputs = "f64[3]=nan,0,inf"},
 };
 

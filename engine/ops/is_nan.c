@@ -24,8 +24,12 @@ static const struct op_case cases[] = {
     {.name = "long",
      .inputs = "f32[35]=0,nan,1,2,3,4,nan,-inf,8,9,10,11,12,13,14,nan,inf,nan,18,19,"
                "20,21,22,23,24,25,26,27,28,29,30,nan,-inf,inf,nan"},
+    {.name = "groups", .inputs = "f32[12]=0,nan,1,2,3,4,nan,-inf,8,inf,10,nan"},
     {.name = "none", .inputs = "f32[0]"},
     {.name = "image", .inputs = "f32[2,5,3,7]"},
+    {.name = "f16",
+     .inputs = "f16[19]=0,inf,1,2,nan,4,nan,-inf,8,9,10,11,12,13,14,inf,-inf,17,nan"},
+    {.name = "bf16", .inputs = "bf16[2,8]=0,inf,1,2,nan,4,nan,-inf,8,9,10,11,12,13,inf,nan"},
     {.name = "double", .inputs = "f64[3]=nan,0,inf"},
 };
 

@@ -51,11 +51,16 @@ static const struct op_case cases[] = {
     {.name = "wide", .inputs = "f64[3,37] i64[]=5"},
     {.name = "large", .inputs = "f32[3,70,131] i64[]=-9"},
     {.name = "large_lower", .inputs = "f32[2,2,129,67] i64[]=3", .attrs = "upper=0"},
+    {.name = "blocks_of_16_bytes", .inputs = "f16[2,9,24] i32[]=-1"},
+    {.name = "bytes_in_words", .inputs = "u8[2,19,24] i64[]=-2"},
+    {.name = "bytes_in_blocks", .inputs = "bool[33,32] i64[]=1", .attrs = "upper=0"},
+    {.name = "halves_in_words", .inputs = "f16[7,10]", .attrs = "upper=0"},
     {.name = "none", .inputs = "f32[2,4,0]"},
 };
 
 REGISTER(op, trilu) = {
     .name = "Trilu",
+    .narrow = NARROW_MOVE,
     .inputs_min = 1,
     .inputs_max = 2,
     .int_inputs = 1u << 1,

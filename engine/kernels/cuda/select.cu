@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where, comparisons and logic, any layout and broadcast: a thread per result. Values are picked by
- * their size, compared as f32, i32 or i64. */
+ * their size, compared as f32, i32 or i64. IsNaN and IsInf of floats that lie like their results:
+ * 16 bytes a thread. */
 #include "engine/kernels/cuda/lib/query.h"
 
 enum { OPERANDS = 3 };
@@ -16,7 +17,9 @@ enum what {
     OR,
     XOR,
     NOT,
-    WHERE
+    WHERE,
+    IS_NAN,
+    IS_INF
 };
 
 struct select {
@@ -93,6 +96,38 @@ __global__ void __launch_bounds__(BLOCK) where_each(const __grid_constant__ stru
     }
 }
 
+struct special {
+    const void *x;
+    void *y;
+    unsigned count; /* of groups of `width` */
+    int type;
+    bool nan, positive, negative; /* which are looked for; positive: infinity */
+};
+
+static __device__ __forceinline__ unsigned is_special(const struct special &k, float x)
+{
+    return (k.nan && x != x) || (k.positive && x == INFINITY) || (k.negative && x == -INFINITY);
+}
+
+template <int width>
+__global__ void __launch_bounds__(BLOCK) special_groups(const __grid_constant__ struct special k)
+{
+    KERNEL_BEGIN();
+    for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += gridDim.x * BLOCK) {
+        struct group<width> v = group_as<width>(k.type, k.x, (size_t)g * width);
+        unsigned words[2] = {0, 0};
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            words[e / 4] |= is_special(k, v.v[e]) << e % 4 * 8;
+        if (width == 8)
+            ((uint2 *)k.y)[g] = make_uint2(words[0], words[1]);
+        else if (width == 4)
+            ((unsigned *)k.y)[g] = words[0];
+        else
+            ((uint8_t *)k.y)[g] = (uint8_t)words[0];
+    }
+}
+
 /* ---- hooks ---- */
 
 static const struct {
@@ -110,6 +145,8 @@ static const struct {
     {"Xor", XOR, 2},
     {"Not", NOT, 1},
     {"Where", WHERE, 3},
+    {"IsNaN", IS_NAN, 1},
+    {"IsInf", IS_INF, 1},
 };
 
 static bool compares(enum dtype type)
@@ -120,8 +157,32 @@ static bool compares(enum dtype type)
 struct kernel_state {
     struct select s; /* pointers are left open */
     int bytes;       /* of a result */
+    struct special special;
+    int width; /* of its groups */
     struct cuda_grid grid;
 };
+
+static enum status plan_special(const struct kernel_query *q, struct kernel_state *state,
+                                struct error *why)
+{
+    struct special *k = &state->special;
+    const struct desc *x = &q->in[0];
+    struct desc y = q->out[0];
+    bool nan = state->s.what == IS_NAN;
+    y.dtype = x->dtype;
+    if (!is_float(x->dtype))
+        return REFUSE(why, "only f32, f16 and bf16");
+    if (!cuda_host->desc_same_memory(x, &y) || !cuda_host->desc_is_dense(x))
+        return REFUSE(why, "input and result lie differently");
+    k->nan = nan;
+    k->positive = !nan && cuda_host->node_int(q->node, "detect_positive", 1) != 0;
+    k->negative = !nan && cuda_host->node_int(q->node, "detect_negative", 1) != 0;
+    k->type = x->dtype;
+    state->width = group_width(x->dtype, shape_count(&x->shape));
+    k->count = (unsigned)(shape_count(&x->shape) / state->width);
+    state->grid = grid_for(q, k->count);
+    return STATUS_OK;
+}
 
 static enum status plan(const struct kernel_query *q, int, struct kernel_state *state,
                         struct error *why)
@@ -139,6 +200,8 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
         return REFUSE(why, "no fused epilogue");
     if (!cuda_host->desc_is_dense(&q->out[0]) || !fits_index(&q->out[0]))
         return REFUSE(why, "only a dense result of less than 2^31 elements");
+    if (s->what == IS_NAN || s->what == IS_INF)
+        return plan_special(q, state, why);
     if (s->what != WHERE && !compares(q->in[0].dtype))
         return REFUSE(why, "compares only f32, i32, i64 and bool");
     s->count = (unsigned)shape_count(&q->out[0].shape);
@@ -172,9 +235,21 @@ static void launch_compare(const struct select *s, struct cuda_grid grid,
         LAUNCH(compare_each<uint8_t>, grid, block, 0, s, args);
 }
 
+static void launch_special(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct special k = state->special;
+    k.x = args->in[0];
+    k.y = args->out[0];
+    LAUNCH_WIDTH(state->width, special_groups<width>, state->grid, cuda_size(BLOCK), 0, &k, args);
+}
+
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct select s = state->s;
+    if (s.what == IS_NAN || s.what == IS_INF) {
+        launch_special(state, args);
+        return;
+    }
     for (int k = 0; k < s.operands; k++)
         s.in[k] = args->in[k];
     s.y = args->out[0];
@@ -184,8 +259,8 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
         launch_compare(&s, state->grid, args);
 }
 
-static const char *const ops[] = {"And",   "Equal",       "Greater", "GreaterOrEqual",
-                                  "Less",  "LessOrEqual", "Not",     "Or",
-                                  "Where", "Xor",         NULL};
+static const char *const ops[] = {
+    "And",         "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less",
+    "LessOrEqual", "Not",   "Or",      "Where",          "Xor",   NULL};
 
 CUDA_KERNEL(select) = {CUDA_NAME(select), .ops = ops, CUDA_PLAN, CUDA_HOOK(launch)};
