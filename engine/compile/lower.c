@@ -119,21 +119,32 @@ static bool gives_more_images(const struct graph *g, const struct node *node)
     return false;
 }
 
-/* The convolutions of images in planes that a CPU kernel computes: of one group, by dense lines. */
-static bool reads_planes(const struct node *node, int spatial)
+/* Convolutions whose images CPU kernels read in planes: of lines, of one group. */
+static bool has_dense_lines(const struct node *node, const struct shape *x)
 {
     int64_t dilations[RANK_MAX];
     int count = node_ints(node, "dilations", dilations, RANK_MAX);
-    return node->op == &op_conv && spatial <= 2 && node_int(node, "group", 1) == 1 &&
+    return x->rank <= 4 && node_int(node, "group", 1) == 1 &&
            (count == 0 || dilations[count - 1] == 1);
+}
+
+/* Whose kernels read plain images and write others: those of convolutions, on a device of all
+ * windows, and of what leaves one position. Norms lie as what they read. */
+static bool reads_either_order(const struct lowering *l, const struct node *node)
+{
+    const struct op *op = node->op;
+    if (op == &op_conv)
+        return l->on_device || has_dense_lines(node, &l->g->values[node->inputs[0]].shape);
+    return op->layout == LAYOUT_RULE_CHANNELS_READ ||
+           (l->on_device &&
+            (op == &op_conv_transpose || op == &op_max_pool || op == &op_average_pool)) ||
+           is_plain_and_nhwc(&l->g->values[node->outputs[0]].shape);
 }
 
 /* A network's own images, of few channels: kernels read them as they come. On a device they may
  * have become narrow before, whose kernels append channels in either order. */
-static bool is_stem(const struct lowering *l, const struct node *node, const struct value *x)
+static bool is_stem(const struct lowering *l, const struct value *x)
 {
-    if (!l->on_device && !reads_planes(node, x->shape.rank - 2))
-        return false;
     bool cast = l->on_device && x->producer != NONE && l->g->nodes[x->producer].op == &op_cast;
     const struct value *from = cast ? &l->g->values[l->g->nodes[x->producer].inputs[0]] : x;
     return from->kind == VALUE_INPUT && x->shape.dim[1] <= 4;
@@ -146,7 +157,7 @@ static enum status channels_last(struct lowering *l, int n, struct error *err)
     if (l->plain || gives_more_images(l->g, &l->g->nodes[n]) || x->shape.rank < 3)
         return inputs_in_layout(l, n, LAYOUT_PLAIN, err);
     const struct op *op = l->g->nodes[n].op;
-    bool stem = is_stem(l, &l->g->nodes[n], x);
+    bool stem = reads_either_order(l, &l->g->nodes[n]) && is_stem(l, x);
     if (op->layout == LAYOUT_RULE_CHANNELS_LAST)
         outputs_get_layout(l, n, LAYOUT_NHWC);
     int count = l->g->nodes[n].input_count;
