@@ -83,7 +83,10 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     if (row == 0)
         return STATUS_OK; /* no units */
     s->unit = row % 16 == 0 ? 16 : row % 4 == 0 ? 4 : 1;
-    k->count = (unsigned)(shape_count(x) / columns * (row / s->unit));
+    int64_t units = shape_count(x) / columns * (row / s->unit);
+    if (units > INT32_MAX)
+        return REFUSE(why, "more than 2^31 units of %d bytes", s->unit);
+    k->count = (unsigned)units;
     k->by_row = divisor_of(row / s->unit);
     k->by_rows = divisor_of(rows);
     k->columns = (int)columns;
