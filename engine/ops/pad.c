@@ -7,60 +7,25 @@
 
 #include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
+#include "engine/ops/lib/pad.h"
 
 static const char *const attrs[] = {"mode", "pads", "value", "paddings", NULL};
 static const struct attr_input attr_inputs[] = {
     {"pads", 1, 11}, {"paddings", 1, 11}, {"value", 2, 11}, {NULL, 0, 0}};
 
-/* One axis: `size` elements from `first` of the input stand at `begin` of the output. */
-struct span {
-    int64_t first, size, begin, total;
-};
-
-static enum status spans_of(const struct op_args *args, struct span *spans, struct error *err)
-{
-    struct int_list pads, axes;
-    const struct shape *x = args_in(args, 0);
-    TRY(args_ints(args, 1, node_attr(args->node, "pads") ? "pads" : "paddings", &pads, err));
-    TRY(args_ints(args, 3, NULL, &axes, err));
-    int count = axes.count < 0 ? x->rank : axes.count;
-    if (pads.count != 2 * count)
-        return FAIL(err, STATUS_FAILED, "%d pads for %d axes", pads.count, count);
-    for (int k = 0; k < x->rank; k++)
-        spans[k] = (struct span){.size = x->dim[k], .total = x->dim[k]};
-    for (int k = 0; k < count; k++) {
-        int axis = shape_axis(x, axes.count < 0 ? k : axes.at[k]);
-        if (axis < 0)
-            return FAIL(err, STATUS_FAILED, "axis %lld of Pad is outside rank %d",
-                        (long long)axes.at[k], x->rank);
-        int64_t before = pads.at[k], after = pads.at[count + k];
-        struct span *span = &spans[axis];
-        span->first = before < 0 ? -before : 0;
-        span->begin = before > 0 ? before : 0;
-        span->size = x->dim[axis] - span->first + (after < 0 ? after : 0);
-        span->total = span->begin + span->size + (after > 0 ? after : 0);
-        if (span->size < 0)
-            return FAIL(err, STATUS_FAILED, "pads %lld and %lld cut more than axis %d has",
-                        (long long)before, (long long)after, axis);
-    }
-    return STATUS_OK;
-}
-
 static enum status infer(const struct infer *c, struct error *err)
 {
     struct op_args args = args_of_infer(c);
-    struct span spans[RANK_MAX] = {{0}};
+    struct pad_span spans[RANK_MAX] = {{0}};
     struct shape y = c->in[0]->shape;
-    const char *mode = node_string(c->node, "mode", "constant");
-    bool constant = strcmp(mode, "constant") == 0;
-    if (!constant && strcmp(mode, "edge") && strcmp(mode, "reflect") && strcmp(mode, "wrap"))
-        return UNSUPPORTED(err, "mode \"%s\" of Pad", mode);
-    TRY(spans_of(&args, spans, err));
+    enum pad_mode mode;
+    TRY(pad_mode_of(c->node, &mode, err));
+    TRY(pad_spans_of(&args, spans, err));
     for (int k = 0; k < y.rank; k++) {
         y.dim[k] = spans[k].total;
-        if (!constant && spans[k].size == 0 && spans[k].total)
+        if (mode != PAD_CONSTANT && spans[k].size == 0 && spans[k].total)
             return FAIL(err, STATUS_FAILED, "axis %d is empty: mode \"%s\" has nothing to repeat",
-                        k, mode);
+                        k, node_string(c->node, "mode", ""));
     }
     infer_set(c, 0, c->in[0]->dtype, &y);
     return STATUS_OK;
@@ -70,10 +35,10 @@ static enum status infer(const struct infer *c, struct error *err)
 static enum status move(const struct op_args *args, int part, struct move *m, struct error *err)
 {
     (void)part;
-    struct span spans[RANK_MAX] = {{0}};
+    struct pad_span spans[RANK_MAX] = {{0}};
     if (strcmp(node_string(args->node, "mode", "constant"), "constant") != 0)
         return UNSUPPORTED(err, "only mode constant is a plain copy");
-    TRY(spans_of(args, spans, err));
+    TRY(pad_spans_of(args, spans, err));
     move_over(m, args_in(args, 0));
     for (int k = 0; k < m->loop_count; k++) {
         m->loops[k].extent = spans[k].size;
@@ -81,24 +46,6 @@ static enum status move(const struct op_args *args, int part, struct move *m, st
         m->out_start[k] = spans[k].begin;
     }
     return STATUS_OK;
-}
-
-static int64_t wrapped(int64_t at, int64_t period)
-{
-    return period < 1 ? 0 : (at % period + period) % period;
-}
-
-/* Element of the kept span that stands at `at`, counted from the span's first one. */
-static int64_t source(const char *mode, int64_t at, int64_t size)
-{
-    if (strcmp(mode, "edge") == 0)
-        return at < 0 ? 0 : at >= size ? size - 1 : at;
-    if (strcmp(mode, "wrap") == 0)
-        return wrapped(at, size);
-    if (size == 1)
-        return 0;
-    int64_t folded = wrapped(at, 2 * (size - 1));
-    return folded < size ? folded : 2 * (size - 1) - folded;
 }
 
 static void fill(const struct ref_call *call)
@@ -117,21 +64,22 @@ static void fill(const struct ref_call *call)
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     struct op_args args = args_of_ref(call);
-    struct span spans[RANK_MAX] = {{0}};
+    struct pad_span spans[RANK_MAX] = {{0}};
     const struct ref_tensor *x = call->in[0], *y = call->out[0];
-    const char *mode = node_string(call->node, "mode", "constant");
-    if (strcmp(mode, "constant") == 0) {
+    enum pad_mode mode;
+    TRY(pad_mode_of(call->node, &mode, err));
+    if (mode == PAD_CONSTANT) {
         fill(call);
         return reference_move(call, err);
     }
-    TRY(spans_of(&args, spans, err));
+    TRY(pad_spans_of(&args, spans, err));
     for (int64_t k = 0; k < y->count; k++) {
         int64_t rest = k, from = 0, stride = 1;
         for (int d = x->shape.rank - 1; d >= 0; d--) {
-            const struct span *span = &spans[d];
+            const struct pad_span *span = &spans[d];
             int64_t total = span->total > 0 ? span->total : 1;
             int64_t at = rest % total - span->begin;
-            from += (span->first + source(mode, at, span->size)) * stride;
+            from += (span->first + pad_source(mode, at, span->size)) * stride;
             stride *= x->shape.dim[d];
             rest /= total;
         }
@@ -145,8 +93,8 @@ static enum status gradient(const struct gradient_call *c, struct error *err)
     struct graph *g = c->g;
     struct gradient_inputs inputs;
     struct op_args args = gradient_args(c, &inputs);
-    struct span spans[RANK_MAX] = {{0}};
-    TRY(spans_of(&args, spans, err));
+    struct pad_span spans[RANK_MAX] = {{0}};
+    TRY(pad_spans_of(&args, spans, err));
     int64_t first[RANK_MAX] = {0}, begin[RANK_MAX] = {0}, after[RANK_MAX] = {0};
     struct shape x = gradient_shape(g, gradient_in(c, 0)), kept = x;
     if (strcmp(node_string(gradient_node(c), "mode", "constant"), "constant") != 0)
@@ -180,6 +128,22 @@ static const struct op_case cases[] = {
      .attrs = "mode=\"reflect\""},
     {.name = "reflect_cut", .inputs = "f32[7] i64[2]=-2,3", .attrs = "mode=\"reflect\""},
     {.name = "wrap", .inputs = "f32[3,4] i64[4]=1,5,0,2", .attrs = "mode=\"wrap\""},
+    /* Lines longer than a vector, runs of channels, several tiles, other types. */
+    {.name = "reflect_image",
+     .inputs = "f32[2,20,33,70] i64[8]=0,0,3,3,0,0,3,4",
+     .attrs = "mode=\"reflect\""},
+    {.name = "edge_channels",
+     .inputs = "f32[1,5,3,9] i64[8]=0,2,0,1,0,3,0,0",
+     .attrs = "mode=\"edge\""},
+    {.name = "reflect_outer_alone",
+     .inputs = "f32[4,3,5] i64[6]=3,0,0,2,0,0",
+     .attrs = "mode=\"reflect\""},
+    {.name = "wrap_cut", .inputs = "f32[2,3,18] i64[6]=1,0,-3,0,2,9", .attrs = "mode=\"wrap\""},
+    {.name = "edge_cut_to_one", .inputs = "f32[3,6] i64[4]=-1,-2,-1,3", .attrs = "mode=\"edge\""},
+    {.name = "reflect_one", .inputs = "f32[2,1] i64[4]=0,2,0,1", .attrs = "mode=\"reflect\""},
+    {.name = "wrap_integers", .inputs = "i64[2,5] i64[4]=0,1,1,3", .attrs = "mode=\"wrap\""},
+    {.name = "edge_bytes", .inputs = "u8[3,7] i64[4]=1,2,0,5", .attrs = "mode=\"edge\""},
+    {.name = "reflect_nothing", .inputs = "f32[0,4] i64[4]=0,1,0,1", .attrs = "mode=\"reflect\""},
 };
 
 REGISTER(op, pad) = {
