@@ -65,6 +65,28 @@ static void turn_weights(struct conv_shape *s)
     s->w_tap = -s->w_tap;
 }
 
+/* Planes that do not see each other are images of their own: a kernel of 1 x 3 x 3 is one of
+ * 3 x 3. Operands of posts that differ from image to image would have to follow. */
+static void planes_to_images(const struct kernel_query *q, struct conv_shape *s)
+{
+    struct window *w = &s->window;
+    int64_t planes = w->in[0];
+    bool apart = w->kernel[0] == 1 && w->stride[0] == 1 && w->pad_begin[0] == 0 &&
+                 w->pad_end[0] == 0 && planes > 1;
+    bool even =
+        s->images == 1 || (s->x_image == planes * s->x_at[0] && s->y_image == planes * s->y_at[0] &&
+                           q->in_count == q->node->op_inputs);
+    if (!apart || !even)
+        return;
+    s->planes = true;
+    s->images *= planes;
+    s->x_image = s->x_at[0];
+    s->y_image = s->y_at[0];
+    s->x_at[0] = s->y_at[0] = 0;
+    w->in[0] = w->out[0] = 1;
+    s->pixels = window_out_count(w);
+}
+
 static enum status read_memory(const struct kernel_query *q, bool planes, struct conv_shape *s,
                                struct error *why)
 {
@@ -81,6 +103,7 @@ static enum status read_memory(const struct kernel_query *q, bool planes, struct
         return UNSUPPORTED(why, "channels of the input are not dense");
     if (y->stride[1] != 1 && y->shape.dim[1] > 1)
         return UNSUPPORTED(why, "channels of the result are not dense");
+    planes_to_images(q, s);
     int64_t expected = 0;
     s->y_pixel = 0;
     for (int k = SPATIAL_MAX - 1; k >= 0; k--) {
@@ -107,8 +130,8 @@ static enum status read_posts(const struct kernel_query *q, bool folded, struct 
     if (folded)
         axes.row[axes.row_count++] = 0;
     else
-        axes.batch[axes.batch_count++] = 0;
-    for (int d = 2; d < q->out[0].shape.rank; d++)
+        axes.batch[axes.batch_count++] = s->planes ? 2 : 0;
+    for (int d = s->planes && !folded ? 3 : 2; d < q->out[0].shape.rank; d++)
         axes.row[axes.row_count++] = d;
     s->axes = axes;
     s->folded = folded;

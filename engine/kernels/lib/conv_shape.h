@@ -21,6 +21,7 @@ struct conv_shape {
     int64_t w_first;            /* where the first tap is */
     int64_t pixels;             /* of one output image */
     bool bias, folded;          /* folded: all images are rows of one product */
+    bool planes;                /* images are what the query calls planes of images */
     struct gemm_axes axes;
     struct gemm_post post; /* begins with the bias if there is one */
 };
