@@ -11,6 +11,7 @@
 #include "engine/compile/stages.h"
 #include "engine/graph/cost.h"
 #include "engine/graph/op_list.h"
+#include "engine/ops/lib/reduce.h"
 #include "engine/run/device.h"
 
 struct lowering {
@@ -195,10 +196,48 @@ static bool transposes_to_channels_last(const struct lowering *l, int n)
            l->layout[l->g->nodes[n].inputs[0]] == LAYOUT_PLAIN;
 }
 
+/* Whether a reduction takes the axes from `first` on together, and no others. */
+static bool reduces_from(const struct graph *g, const struct node *node, int first)
+{
+    const struct shape *in = &g->values[node->inputs[0]].shape;
+    const struct value *axes =
+        node->op_inputs > 1 && node->inputs[1] != NONE ? &g->values[node->inputs[1]] : NULL;
+    int64_t given[RANK_MAX], count = axes ? shape_count(&axes->shape) : 0;
+    bool reduced[RANK_MAX];
+    struct error ignored;
+    if (axes && (!value_is_fixed(axes) || axes->dtype != DTYPE_I64 || count > RANK_MAX))
+        return false;
+    if (axes)
+        value_materialise(axes, given);
+    if (reduce_axes(node, in, (int)count, axes ? given : NULL, reduced, &ignored) != STATUS_OK)
+        return false;
+    for (int d = 0; d < in->rank; d++)
+        if (reduced[d] != (d >= first))
+            return false;
+    return true;
+}
+
+/* Nor is anything to be moved for a reduction over all positions of an image that leaves [N, C]. */
+static bool reduces_positions(const struct lowering *l, int n)
+{
+    static const struct op *const ops[] = {&op_reduce_l1,   &op_reduce_l2,        &op_reduce_max,
+                                           &op_reduce_mean, &op_reduce_min,       &op_reduce_prod,
+                                           &op_reduce_sum,  &op_reduce_sum_square};
+    const struct node *node = &l->g->nodes[n];
+    bool found = false;
+    for (int k = 0; k < ARRAY_COUNT(ops); k++)
+        found = found || node->op == ops[k];
+    if (!found || l->on_device || node->post_count || l->layout[node->inputs[0]] != LAYOUT_NHWC)
+        return false;
+    const struct shape *in = &l->g->values[node->inputs[0]].shape;
+    const struct shape *out = &l->g->values[node->outputs[0]].shape;
+    return in->rank > 2 && out->rank == 2 && reduces_from(l->g, node, 2);
+}
+
 static enum status layout_node(struct lowering *l, int n, struct error *err)
 {
     l->g->phase = l->g->nodes[n].phase; /* of what is put before it */
-    if (transposes_to_plain(l, n))
+    if (transposes_to_plain(l, n) || reduces_positions(l, n))
         return STATUS_OK;
     if (transposes_to_channels_last(l, n)) {
         outputs_get_layout(l, n, LAYOUT_NHWC);

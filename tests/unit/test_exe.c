@@ -216,6 +216,35 @@ TEST(epilogue_operands_are_not_taken_for_a_packed_bias)
     graph_free(g);
 }
 
+/* A convolution of a network's own images, and of its result the largest along some axes. */
+static struct graph *reduced_graph(const int64_t *axes, int count)
+{
+    struct graph *g = graph_new("reduced");
+    int y = conv2d(g, noise_input(g, "x", shape_of(2, 3, 9, 8)), .name = "c", .out = 20,
+                   .kernel = 3, .pad = 1);
+    graph_output(g, graph_node(g, "ReduceMax", NULL, INPUTS(y),
+                               ATTRS(attr_ints("axes", count, axes), attr_int("keepdims", 0))));
+    return g;
+}
+
+/* Bug: they were brought back to planes first, which took longer than the reduction. */
+TEST(reductions_over_positions_read_images_as_they_lie)
+{
+    static const int64_t positions[] = {2, 3}, others[] = {0, 3};
+    struct graph *g = reduced_graph(positions, 2), *other = reduced_graph(others, 2);
+    struct exe_options options = quick();
+    struct exe *exe = compiled(g, &options);
+    assert_int_equal(count_ops(exe->g, "Reorder"), 0);
+    exe_free(exe);
+    for (int isa = 0; isa <= (int)isa_detect(); isa++) {
+        options.isa = (enum isa)isa;
+        assert_true(error_of(g, &options) <= 1e-5);
+        assert_true(error_of(other, &options) <= 1e-5);
+    }
+    graph_free(g);
+    graph_free(other);
+}
+
 TEST(memory_plan_shares)
 {
     struct graph *g;
