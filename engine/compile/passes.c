@@ -23,6 +23,8 @@ static const struct pass_row rows[] = {
     /* Its sums have an operand that repeats rows, which no device's epilogue takes. */
     {.name = "share_product", .run = pass_share_product, .early = true, .host = true},
     {.name = "fold_constants", .run = pass_fold_constants},
+    /* Its bias is a column, which no device's epilogue takes. */
+    {.name = "turn_product", .run = pass_turn_product, .host = true},
     {.name = "turn_conv_transpose", .run = pass_turn_conv_transpose},
     {.name = "fold_batch_norm", .run = pass_fold_batch_norm},
     {.name = "fuse_concat_norm", .run = pass_fuse_concat_norm},

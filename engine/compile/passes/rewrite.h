@@ -18,6 +18,7 @@ graph_pass pass_normalise;           /* explicit window attributes; identities r
 graph_pass pass_absorb_f8;           /* products read f8 factors as they are */
 graph_pass pass_turn_einsum;         /* Einsum -> Transpose, Reshape, MatMul, Mul, ReduceSum */
 graph_pass pass_share_product;       /* products of concatenations of what repeats, part by part */
+graph_pass pass_turn_product;        /* Transpose, MatMul, Transpose -> MatMul from the left */
 graph_pass pass_fold_constants;      /* nodes of constants only */
 graph_pass pass_turn_conv_transpose; /* ConvTranspose of stride 1 -> Conv */
 graph_pass pass_fold_batch_norm;     /* BatchNormalization into the convolution before it */
