@@ -27,6 +27,7 @@ static const struct pass_row rows[] = {
     {.name = "turn_product", .run = pass_turn_product, .host = true},
     {.name = "turn_conv_transpose", .run = pass_turn_conv_transpose},
     {.name = "fold_batch_norm", .run = pass_fold_batch_norm},
+    {.name = "merge_branches", .run = pass_merge_branches}, /* with their norms in them */
     {.name = "fuse_concat_norm", .run = pass_fuse_concat_norm},
     {.name = "find_gelu", .run = pass_find_gelu, .early = true},
     {.name = "find_layer_norm", .run = pass_find_layer_norm, .early = true},

@@ -22,6 +22,7 @@ graph_pass pass_turn_product;        /* Transpose, MatMul, Transpose -> MatMul f
 graph_pass pass_fold_constants;      /* nodes of constants only */
 graph_pass pass_turn_conv_transpose; /* ConvTranspose of stride 1 -> Conv */
 graph_pass pass_fold_batch_norm;     /* BatchNormalization into the convolution before it */
+graph_pass pass_merge_branches;      /* sums of convolutions of one input -> one */
 graph_pass pass_fuse_concat_norm;    /* Concat and BatchNormalization as one */
 graph_pass pass_find_layer_norm;     /* ReduceMean-Sub-Pow-... -> LayerNormalization */
 graph_pass pass_find_gelu;           /* Erf and Tanh compositions -> Gelu */
