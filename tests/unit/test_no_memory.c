@@ -292,6 +292,51 @@ TEST(an_einsum_bears_it_or_says_so)
     graph_free(g);
 }
 
+/* Attention of heads that lie apart, with two masks and zeros for queries without keys; and of one
+ * projection whose result is turned. */
+TEST(attention_bears_it_or_says_so)
+{
+    static const int64_t plain[] = {0, 2, 1, 3}, swap[] = {0, 1, 3, 2}, apart[] = {2, 0, 3, 1, 4};
+    struct graph *g = graph_new("attention");
+    int in[3], zero = graph_const_f32(g, 0);
+    for (int i = 0; i < 3; i++) {
+        const char *const names[] = {"q", "k", "v"};
+        int x = noise_input(g, names[i], shape_of(2, 5, 3, 4));
+        in[i] = unary(g, "Tanh", transpose(g, x, 4, plain));
+    }
+    int scores = binary(g, "MatMul", in[0], transpose(g, in[1], 4, swap));
+    scores = add(g, scores, noise_input(g, "mask", shape_of(2, 3, 1, 5)));
+    scores = add(g, scores, noise_param(g, "bias", shape_of(5, 5)));
+    int p = softmax(g, scores, -1);
+    p = graph_node(g, "Where", NULL, INPUTS(unary(g, "IsNaN", p), zero, p), NO_ATTRS);
+    graph_output(g, binary(g, "MatMul", p, in[2]));
+    int x = noise_input(g, "x", shape_of(2, 5, 36));
+    x = transpose(g, reshape(g, x, 5, (const int64_t[]){2, 5, 3, 3, 4}), 5, apart);
+    for (int i = 0; i < 3; i++)
+        in[i] = gather(g, x, graph_const_i64(g, -1, (const int64_t[]){i}), 0);
+    scores = binary(g, "MatMul", in[0], transpose(g, in[1], 4, swap));
+    graph_output(g, binary(g, "MatMul", softmax(g, scores, -1), in[2]));
+    assert_int_equal(graph_check(g, NULL), STATUS_OK);
+    assert_true(try_network(g, false) > 100);
+    graph_free(g);
+}
+
+/* Branches of a convolution that become one, and a product along an axis that is not the last. */
+TEST(merged_weights_bear_it_or_say_so)
+{
+    static const int64_t back[] = {0, 2, 1};
+    struct graph *g = graph_new("merged");
+    int x = noise_input(g, "x", shape_of(1, 8, 9, 8));
+    int wide = conv2d(g, x, .name = "wide", .out = 8, .kernel = 3, .pad = 1, .bias = true);
+    int thin = conv2d(g, x, .name = "thin", .out = 8, .kernel = 1);
+    graph_output(g, add(g, add(g, wide, thin), batch_norm(g, x, "norm", 1e-3, 1)));
+    int y = transpose(g, noise_input(g, "y", shape_of(2, 6, 64)), 3, back);
+    graph_output(g, transpose(g, dense(g, y, "mixed", 7), 3, back));
+    assert_int_equal(graph_check(g, NULL), STATUS_OK);
+    assert_true(try_network(g, false) > 100);
+    graph_free(g);
+}
+
 /* Convolutions of every kind, with batch norms to fold and epilogues to fuse. */
 static struct graph *small_vision(void)
 {

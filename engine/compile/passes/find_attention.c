@@ -21,9 +21,10 @@
 
 enum {
     MASKS_MAX = 3,
-    DEPTH = 6,          /* of sums and shapes between scores and softmax */
-    MOVES = 12,         /* nodes between a projection and its product, at most */
-    HEAD_SIZE_MAX = 128 /* what the kernels of every device take */
+    DEPTH = 6,           /* of sums and shapes between scores and softmax */
+    MOVES = 12,          /* nodes between a projection and its product, at most */
+    HEAD_SIZE_MAX = 128, /* what the kernels of every device take */
+    SEQUENCES_MAX = 65535
 };
 
 enum { QUERIES, KEYS, VALUES };
@@ -95,7 +96,8 @@ static bool sizes(const struct graph *g, struct match *m)
     m->length[QUERIES] = s[QUERIES]->dim[heads + 1];
     m->length[KEYS] = s[KEYS]->dim[heads + 2];
     m->length[VALUES] = s[VALUES]->dim[heads + 1];
-    return m->length[KEYS] == m->length[VALUES] && s[KEYS]->dim[heads + 1] == m->size &&
+    return m->batch <= SEQUENCES_MAX && m->heads <= SEQUENCES_MAX &&
+           m->length[KEYS] == m->length[VALUES] && s[KEYS]->dim[heads + 1] == m->size &&
            s[VALUES]->dim[heads + 2] == m->size && m->size > 0 && m->size <= HEAD_SIZE_MAX &&
            m->batch * m->heads * m->length[QUERIES] * m->length[KEYS] > 0;
 }
@@ -105,7 +107,7 @@ static bool is_scores(const struct graph *g, int value, struct match *m)
     struct view scaled;
     view_of(g, value, 0, &scaled);
     const struct node *product = rewrite_producer(g, scaled.origin, &op_mat_mul);
-    if (!product)
+    if (!product || product->attr_count)
         return false;
     m->scale = scaled.factor;
     m->masks = 0;
@@ -166,7 +168,7 @@ static bool find(const struct graph *g, const struct node *product, struct match
 {
     bool guarded;
     const struct node *softmax = probabilities(g, product->inputs[0], &guarded);
-    if (!softmax || product->post_count)
+    if (!softmax || product->post_count || product->attr_count)
         return false;
     m->guarded = guarded;
     m->product[VALUES] = product->inputs[1];
@@ -351,9 +353,10 @@ static bool use_rows(struct graph *g, const struct match *m)
         in[k] = make_reshaped(g, views[k].origin, &rows);
     }
     struct shape shape;
-    place(g, m,
-          attend(g, m, m->heads, in, whole_mask(g, m, &shape),
-                 m->scale * views[QUERIES].factor * views[KEYS].factor));
+    int rows = attend(g, m, m->heads, in, whole_mask(g, m, &shape),
+                      m->scale * views[QUERIES].factor * views[KEYS].factor);
+    if (!g->failed)
+        place(g, m, rows);
     return true;
 }
 
@@ -375,7 +378,7 @@ static void use_stack(struct graph *g, const struct match *m)
 {
     int in[3], mask;
     double scale = m->scale;
-    if (!mask_of_stack(g, m, &mask))
+    if (m->batch * m->heads > SEQUENCES_MAX || !mask_of_stack(g, m, &mask))
         return;
     for (int k = 0; k < 3; k++) {
         struct view view;
@@ -390,7 +393,8 @@ static void use_stack(struct graph *g, const struct match *m)
         in[k] = make_reshaped(g, origin, &stack);
     }
     int fresh = attend(g, m, 1, in, mask, scale);
-    rewrite_replace(g, m->context, make_reshaped_as(g, fresh, m->context));
+    if (!g->failed)
+        rewrite_replace(g, m->context, make_reshaped_as(g, fresh, m->context));
 }
 
 enum status pass_find_attention(struct graph *g, struct error *err)
