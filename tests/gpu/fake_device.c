@@ -165,11 +165,11 @@ static void softmax_row(float *x, const float *mask, int64_t step, int64_t keys,
         x[k] += mask ? mask[k * step] : 0;
         largest = fmax(largest, (double)x[k]);
     }
-    bool empty = zero_empty && largest == (double)-INFINITY;
+    double shift = zero_empty && largest == (double)-INFINITY ? 0 : largest;
     for (int64_t k = 0; k < keys; k++)
-        sum += exp((double)x[k] - largest);
+        sum += exp((double)x[k] - shift);
     for (int64_t k = 0; k < keys; k++)
-        x[k] = empty ? 0 : (float)(exp((double)x[k] - largest) / sum);
+        x[k] = zero_empty && sum == 0 ? 0 : (float)(exp((double)x[k] - shift) / sum);
 }
 
 static enum status softmax(const struct device *device, const struct device_softmax *s,
