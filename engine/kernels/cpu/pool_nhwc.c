@@ -140,14 +140,11 @@ static void run_row(void *context, int64_t tile, int thread)
     (void)thread;
     const struct kernel_state *job = context;
     const struct window *w = &job->w;
-    int64_t h = tile % w->out[1], d = tile / w->out[1] % w->out[0];
-    int64_t image = tile / (w->out[1] * w->out[0]);
-    struct pool_span slices = pool_span_of(w, 0, d), rows = pool_span_of(w, 1, h);
-    const struct pool_span *s[3] = {&slices, &rows, job->columns};
+    struct pool_row row = pool_row_of(w, tile);
+    const struct pool_span *s[3] = {&row.slices, &row.rows, job->columns};
     float *y = job->y + tile * w->out[2] * job->channels;
-    int64_t line = (image * w->in[0] + slices.at) * w->in[1] + rows.at;
     for (int64_t o = 0; o < w->out[2]; o++, s[2]++, y += job->channels) {
-        const float *x = job->x + (line * w->in[2] + s[2]->at) * job->channels;
+        const float *x = job->x + (row.line * w->in[2] + s[2]->at) * job->channels;
         if (job->average)
             pool_position(job, s, x, y, true);
         else

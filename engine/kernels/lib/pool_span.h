@@ -28,4 +28,20 @@ static inline struct pool_span pool_span_of(const struct window *w, int d, int64
     return s;
 }
 
+/* One row of output positions: its spans along the first two dimensions, and the line of the input,
+ * counted over all images, at which tap 0 of both is. */
+struct pool_row {
+    struct pool_span slices, rows;
+    int64_t line;
+};
+
+static inline struct pool_row pool_row_of(const struct window *w, int64_t row)
+{
+    int64_t slice = row / w->out[1], image = slice / w->out[0];
+    struct pool_row r = {.slices = pool_span_of(w, 0, slice % w->out[0]),
+                         .rows = pool_span_of(w, 1, row % w->out[1])};
+    r.line = (image * w->in[0] + r.slices.at) * w->in[1] + r.rows.at;
+    return r;
+}
+
 #endif
