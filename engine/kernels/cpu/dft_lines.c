@@ -9,11 +9,8 @@
 #include "engine/ops/lib/transform.h"
 
 struct kernel_state {
-    struct fft fft;
+    struct fft_blocks work;
     struct dft_lines lines;
-    int64_t blocks; /* of VL lines */
-    int64_t slot;   /* floats of scratch */
-    int64_t slots;  /* one per thread; of fewer blocks one per block */
     struct fft_elements in, out;
     float scale;
 };
@@ -30,10 +27,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     if (!desc_is_plain(&q->in[0]) || !desc_is_plain(&q->out[0]))
         return UNSUPPORTED(why, "only plain memory");
     TRY(dft_lines_of(&args, &s->lines, why));
-    TRY(fft_plan(&s->fft, s->lines.length, why));
-    s->blocks = divide_up(s->lines.in.outer * s->lines.in.inner, VL);
-    s->slots = smaller(q->threads, s->blocks);
-    s->slot = round_up(fft_floats(&s->fft), ALIGN_TENSOR);
+    TRY(fft_blocks_plan(&s->work, s->lines.length, s->lines.in.outer * s->lines.in.inner,
+                        q->threads, why));
     int re = s->lines.inverse ? VL : 0;
     int64_t inner = s->lines.in.inner, in = s->lines.parts_in, out = s->lines.parts_out;
     s->in = (struct fft_elements){s->lines.given, inner * in, in, re, VL - re};
@@ -44,19 +39,19 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 
 static size_t workspace(const struct kernel_state *s)
 {
-    return (size_t)s->slot * sizeof(float) * (size_t)s->slots;
+    return fft_blocks_bytes(&s->work);
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *s, size_t *bytes,
                            struct error *err)
 {
     (void)q;
-    return fft_prepare(&s->fft, bytes, err);
+    return fft_prepare(&s->work.fft, bytes, err);
 }
 
 static void release(struct kernel_state *s)
 {
-    fft_release(&s->fft);
+    fft_release(&s->work.fft);
 }
 
 struct job {
@@ -80,12 +75,12 @@ static struct fft_lanes lanes_of(const struct axis *axis, int64_t block)
 static void mirror(const struct kernel_state *s, float *scratch)
 {
     int64_t n = s->lines.length;
-    vf_store(fft_row(&s->fft, scratch, 0) + s->in.im, vf_zero());
+    vf_store(fft_row(&s->work.fft, scratch, 0) + s->in.im, vf_zero());
     if (n % 2 == 0)
-        vf_store(fft_row(&s->fft, scratch, n / 2) + s->in.im, vf_zero());
+        vf_store(fft_row(&s->work.fft, scratch, n / 2) + s->in.im, vf_zero());
     for (int64_t k = 1; k < (n + 1) / 2; k++) {
-        const float *from = fft_row(&s->fft, scratch, k);
-        float *to = fft_row(&s->fft, scratch, n - k);
+        const float *from = fft_row(&s->work.fft, scratch, k);
+        float *to = fft_row(&s->work.fft, scratch, n - k);
         vf_store(to + s->in.re, vf_load(from + s->in.re));
         vf_store(to + s->in.im, vf_neg(vf_load(from + s->in.im)));
     }
@@ -96,9 +91,9 @@ static void load_block(const struct job *job, int64_t block, float *scratch)
     const struct kernel_state *s = job->state;
     const struct dft_lines *l = &s->lines;
     struct fft_lanes lanes = lanes_of(&l->in, block);
-    fft_lanes_load(&lanes, &s->in, job->x, &s->fft, scratch);
+    fft_lanes_load(&lanes, &s->in, job->x, &s->work.fft, scratch);
     for (int64_t k = l->given; k < l->length; k++) {
-        float *row = fft_row(&s->fft, scratch, k);
+        float *row = fft_row(&s->work.fft, scratch, k);
         vf_store(row, vf_zero());
         vf_store(row + VL, vf_zero());
     }
@@ -117,12 +112,11 @@ static void block_work(void *context, int64_t block, int thread)
 {
     const struct job *job = context;
     const struct kernel_state *s = job->state;
-    int64_t mine = s->slots == s->blocks ? block : thread; /* any thread may take any block */
-    float *scratch = job->workspace + mine * s->slot;
+    float *scratch = fft_blocks_scratch(&s->work, job->workspace, block, thread);
     struct axis out = {s->lines.in.outer, s->lines.outputs, s->lines.in.inner};
     struct fft_lanes lanes = lanes_of(&out, block);
     load_block(job, block, scratch);
-    float *rows = fft_run(&s->fft, scratch);
+    float *rows = fft_run(&s->work.fft, scratch);
     if (s->lines.inverse)
         scale_rows(s, rows);
     fft_lanes_store(&lanes, &s->out, rows, job->y);
@@ -131,7 +125,7 @@ static void block_work(void *context, int64_t block, int thread)
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     struct job job = {s, args->in[0], args->out[0], args->workspace};
-    pool_run(args->pool, s->blocks, block_work, &job);
+    pool_run(args->pool, s->work.blocks, block_work, &job);
 }
 
 REGISTER_KERNEL(dft_lines) = {

@@ -9,12 +9,9 @@
 #include "engine/ops/lib/transform.h"
 
 struct kernel_state {
-    struct fft fft;
+    struct fft_blocks work;
     struct stft_frames frames;
     struct fft_elements in, out;
-    int64_t blocks; /* of VL frames */
-    int64_t slot;   /* floats of scratch */
-    int64_t slots;  /* one per thread; of fewer blocks one per block */
     bool windowed;
 };
 
@@ -32,10 +29,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         !desc_is_plain(&q->out[0]))
         return UNSUPPORTED(why, "only plain memory");
     TRY(stft_frames_of(&args, &s->frames, why));
-    TRY(fft_plan(&s->fft, s->frames.length, why));
-    s->blocks = divide_up(s->frames.batch * s->frames.frames, VL);
-    s->slots = smaller(q->threads, s->blocks);
-    s->slot = round_up(fft_floats(&s->fft), ALIGN_TENSOR);
+    TRY(fft_blocks_plan(&s->work, s->frames.length, s->frames.batch * s->frames.frames, q->threads,
+                        why));
     s->windowed = window != NULL;
     int64_t parts = s->frames.parts;
     s->in = (struct fft_elements){s->frames.length, parts, parts, 0, VL};
@@ -45,19 +40,19 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 
 static size_t workspace(const struct kernel_state *s)
 {
-    return (size_t)s->slot * sizeof(float) * (size_t)s->slots;
+    return fft_blocks_bytes(&s->work);
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *s, size_t *bytes,
                            struct error *err)
 {
     (void)q;
-    return fft_prepare(&s->fft, bytes, err);
+    return fft_prepare(&s->work.fft, bytes, err);
 }
 
 static void release(struct kernel_state *s)
 {
-    fft_release(&s->fft);
+    fft_release(&s->work.fft);
 }
 
 struct job {
@@ -70,7 +65,7 @@ static void weigh(const struct job *job, float *scratch)
 {
     const struct kernel_state *s = job->state;
     for (int64_t k = 0; k < s->frames.length; k++) {
-        float *row = fft_row(&s->fft, scratch, k);
+        float *row = fft_row(&s->work.fft, scratch, k);
         vf weight = vf_set1(job->window[k]);
         vf_store(row, vf_mul(vf_load(row), weight));
         vf_store(row + VL, vf_mul(vf_load(row + VL), weight));
@@ -82,8 +77,7 @@ static void block_work(void *context, int64_t block, int thread)
     const struct job *job = context;
     const struct kernel_state *s = job->state;
     const struct stft_frames *f = &s->frames;
-    int64_t mine = s->slots == s->blocks ? block : thread; /* any thread may take any block */
-    float *scratch = job->workspace + mine * s->slot;
+    float *scratch = fft_blocks_scratch(&s->work, job->workspace, block, thread);
     int64_t first = block * VL;
     int count = (int)smaller(f->batch * f->frames - first, VL);
     struct fft_lanes from = {.count = count}, to = {.count = count};
@@ -94,17 +88,17 @@ static void block_work(void *context, int64_t block, int thread)
     }
     fft_lanes_end(&from);
     fft_lanes_end(&to);
-    fft_lanes_load(&from, &s->in, job->x, &s->fft, scratch);
+    fft_lanes_load(&from, &s->in, job->x, &s->work.fft, scratch);
     if (s->windowed)
         weigh(job, scratch);
-    fft_lanes_store(&to, &s->out, fft_run(&s->fft, scratch), job->y);
+    fft_lanes_store(&to, &s->out, fft_run(&s->work.fft, scratch), job->y);
 }
 
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     struct job job = {s, args->in[STFT_SIGNAL], s->windowed ? args->in[STFT_WINDOW] : NULL,
                       args->out[0], args->workspace};
-    pool_run(args->pool, s->blocks, block_work, &job);
+    pool_run(args->pool, s->work.blocks, block_work, &job);
 }
 
 REGISTER_KERNEL(stft_frames) = {

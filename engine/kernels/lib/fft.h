@@ -14,6 +14,8 @@
 #define ENGINE_KERNELS_LIB_FFT_H
 
 #include "base/error.h"
+#include "base/numbers/integers.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
 
 enum { FFT_PRIME = 31, FFT_STAGES = 24, FFT_LONGEST = 1 << 20, FFT_ROW = 2 * VL };
@@ -59,6 +61,36 @@ float *fft_run(const struct fft *fft, float *scratch);
 SIMD_INLINE float *fft_row(const struct fft *fft, float *scratch, int64_t k)
 {
     return scratch + (int64_t)fft->place[k] * FFT_ROW;
+}
+
+/* Many lines: blocks of VL that threads take, and the scratch that they need together. */
+struct fft_blocks {
+    struct fft fft;
+    int64_t blocks;
+    int64_t slots, slot; /* how many blocks' scratch there is, and its floats */
+};
+
+static inline enum status fft_blocks_plan(struct fft_blocks *b, int64_t length, int64_t lines,
+                                          int threads, struct error *why)
+{
+    TRY(fft_plan(&b->fft, length, why));
+    b->blocks = divide_up(lines, VL);
+    b->slots = smaller(threads, b->blocks);
+    b->slot = round_up(fft_floats(&b->fft), ALIGN_TENSOR);
+    return STATUS_OK;
+}
+
+static inline size_t fft_blocks_bytes(const struct fft_blocks *b)
+{
+    return (size_t)b->slot * sizeof(float) * (size_t)b->slots;
+}
+
+/* Any thread may take any block: with fewer blocks than threads each block has a place of its own.
+ */
+static inline float *fft_blocks_scratch(const struct fft_blocks *b, float *workspace, int64_t block,
+                                        int thread)
+{
+    return workspace + (b->slots == b->blocks ? block : thread) * b->slot;
 }
 
 #endif
