@@ -66,8 +66,8 @@ static int merge(struct side *sides, int count)
 
 static void measure(struct kernel_state *s)
 {
-    struct side *last = &s->sides[s->count - 1];
-    if (is_whole(last) && last->dst == s->run && last->src == s->run) {
+    const struct side *last = s->count ? &s->sides[s->count - 1] : NULL;
+    if (last && is_whole(last) && last->dst == s->run && last->src == s->run) {
         s->run *= last->span.size;
         s->count--;
     }
@@ -104,9 +104,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                 .span = spans[k], .src = in->stride[k] * s->run, .dst = out->stride[k] * s->run};
     sort_by_destination(s->sides, s->count);
     s->count = merge(s->sides, s->count);
-    if (s->count == 0)
-        s->sides[s->count++] =
-            (struct side){.span = {.size = 1, .total = 1}, .src = s->run, .dst = s->run};
     measure(s);
     return STATUS_OK;
 }
