@@ -9,6 +9,7 @@
 
 #include "engine/compile/passes/rewrite.h"
 #include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 
 enum { POSITIONS_LEAST = 64 /* behind the axis: fewer do not fill the registers */ };
 
@@ -110,12 +111,6 @@ static int turned(struct graph *g, int value, int64_t rows, int64_t columns)
     return rewrite_weight(g, name, shape_of(columns, rows), to);
 }
 
-static int reshaped(struct graph *g, int value, const struct shape *shape)
-{
-    int dims = graph_const_i64(g, shape->rank, shape->dim);
-    return graph_node(g, op_reshape.name, NULL, INPUTS(value, dims), NO_ATTRS);
-}
-
 static enum status turn(struct graph *g, int n, const struct product *p, struct error *err)
 {
     struct shape shape = g->values[p->x].shape, flat = shape_of(p->before, p->in, p->behind);
@@ -126,11 +121,11 @@ static enum status turn(struct graph *g, int n, const struct product *p, struct 
     int bias = p->bias == NONE ? NONE : turned(g, p->bias, 1, p->out);
     if (weights == NONE || (p->bias != NONE && bias == NONE))
         return FAIL_NO_MEMORY(err);
-    int x = reshaped(g, p->x, &flat);
+    int x = make_reshaped(g, p->x, &flat);
     int y = graph_node(g, op_mat_mul.name, NULL, INPUTS(weights, x), NO_ATTRS);
     if (bias != NONE)
-        y = graph_node(g, op_add.name, NULL, INPUTS(y, bias), NO_ATTRS);
-    y = reshaped(g, y, &shape);
+        y = make_add(g, y, bias);
+    y = make_reshaped(g, y, &shape);
     TRY(graph_failed(g, err));
     rewrite_replace(g, old, y);
     return STATUS_OK;
