@@ -172,6 +172,19 @@ static __device__ __forceinline__ void write_share(const struct group_norm &k,
     }
 }
 
+/* Of all positions of the block's share, for row 0; the arrays are in shared memory. */
+template <int width>
+static __device__ __forceinline__ struct channel_moments<width>
+moments_of(const struct group_norm &k, const struct share &s, float *count, float *mean,
+           float *square) {
+    struct channel_moments<width> m = {
+    };
+    if (!s.idle)
+        WITH_ELEMENT(k.type, width, (moments_walk<width, element>(k, s, m)));
+    moments_of_rows<width>(k, s, count, mean, square, m);
+    return m;
+}
+
 template <int width>
 __global__ void __launch_bounds__(BLOCK)
     group_norm_parts(const __grid_constant__ struct group_norm k)
@@ -180,11 +193,7 @@ __global__ void __launch_bounds__(BLOCK)
     __shared__ float count[BLOCK], mean[BLOCK * width], square[BLOCK * width];
     for (unsigned task = blockIdx.x; task < k.tasks; task += gridDim.x) {
         struct share s = share_of<width>(k, task);
-        struct channel_moments<width> m = {
-        };
-        if (!s.idle)
-            WITH_ELEMENT(k.type, width, (moments_walk<width, element>(k, s, m)));
-        moments_of_rows<width>(k, s, count, mean, square, m);
+        struct channel_moments<width> m = moments_of<width>(k, s, count, mean, square);
         float2 *to = k.parts + (size_t)(s.image * k.splits.d + s.split) * k.cells.d;
         if (s.row > 0 || s.idle)
             continue;
@@ -280,11 +289,7 @@ __global__ void __launch_bounds__(BLOCK)
     __shared__ float2 statistics[WHOLE_GROUPS];
     for (unsigned task = blockIdx.x; task < k.tasks; task += gridDim.x) {
         struct share s = share_of<width>(k, task);
-        struct channel_moments<width> m = {
-        };
-        if (!s.idle)
-            WITH_ELEMENT(k.type, width, (moments_walk<width, element>(k, s, m)));
-        moments_of_rows<width>(k, s, count, mean, square, m);
+        (void)moments_of<width>(k, s, count, mean, square);
         unsigned first = s.tile * k.columns.d * width;
         unsigned channels = min(k.columns.d * width, k.channels - first);
         unsigned first_group = divide(first, k.group_channels);
