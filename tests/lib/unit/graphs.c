@@ -15,6 +15,21 @@ int count_ops(const struct graph *g, const char *op)
     return count;
 }
 
+void pass_keeps_result(struct graph *g, graph_pass *pass, double bound)
+{
+    struct ref_tensor before = {0}, after = {0};
+    MUST(graph_check, g);
+    MUST(reference_run, g, NULL, &before, NULL);
+    MUST(pass, g);
+    graph_compact(g);
+    MUST(graph_check, g);
+    MUST(reference_run, g, NULL, &after, NULL);
+    assert_true(shape_equal(&before.shape, &after.shape));
+    assert_true(ref_rel_error(&after, &before) < bound);
+    ref_release(&before);
+    ref_release(&after);
+}
+
 int input_named(const struct graph *g, const char *name)
 {
     for (int k = 0; k < g->input_count; k++)

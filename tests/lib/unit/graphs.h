@@ -5,10 +5,14 @@
 #define TESTS_LIB_UNIT_GRAPHS_H
 
 #include "engine/compile/compile.h"
+#include "engine/compile/passes/rewrite.h"
 #include "engine/run/exe.h"
 
 /* How many nodes of an operator a graph has. */
 int count_ops(const struct graph *g, const char *op);
+/* Runs a pass over a graph of one output; the test fails where its shape changes, or its elements
+ * by more than the bound (ref_rel_error). */
+void pass_keeps_result(struct graph *g, graph_pass *pass, double bound);
 /* Places of an input in a graph, and its contents in an executable; or the test fails. */
 int input_named(const struct graph *g, const char *name);
 float *exe_input_named(struct exe *exe, const char *name);
