@@ -5,12 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/system/file.h"
 #include "base/text/options.h"
-#include "workloads/onnx/onnx.h"
-#include "workloads/onnx/wire.h"
+#include "workloads/model_file.h"
 #include "workloads/training.h"
 
 #define X(name) extern const struct workload workload_##name;
@@ -201,18 +198,7 @@ const struct workload *workload_of(const char *spec)
 
 bool workload_is_file(const char *spec)
 {
-    size_t length = strlen(spec);
-    return length > 5 && strcasecmp(spec + length - 5, ".onnx") == 0;
-}
-
-int64_t workload_file_batch(const char *path)
-{
-    struct file file;
-    if (file_map(path, &file, NULL) != STATUS_OK)
-        return 0;
-    int64_t batch = wire_batch(file.data, file.size);
-    file_unmap(&file);
-    return batch;
+    return model_file_path(spec) > 0;
 }
 
 enum status workload_open(const char *spec, int64_t batch, enum precision precision,
@@ -221,7 +207,7 @@ enum status workload_open(const char *spec, int64_t batch, enum precision precis
     *out = NULL;
     if (workload_is_file(spec)) {
         struct onnx_import_options options = {.batch = batch};
-        return onnx_import(spec, &options, out, err);
+        return model_file_open(spec, &options, out, err);
     }
     char *copy = strdup(spec);
     if (!copy)

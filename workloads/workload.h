@@ -5,7 +5,8 @@
  * workloads/lib/. The smallest example is workloads/recommendation/ncf.c.
  *
  * On the command line a workload is NAME or NAME:param=value,param=value; a path that ends in .onnx
- * stands wherever a name may stand (workload_open).
+ * stands wherever a name may stand, with the sizes that the file leaves open as its parameters
+ * (workloads/model_file.h).
  */
 #ifndef WORKLOADS_WORKLOAD_H
 #define WORKLOADS_WORKLOAD_H
@@ -70,14 +71,11 @@ int workload_count(void);
 const struct workload *workload_at(int index);
 const struct workload *workload_find(const char *name);
 const struct workload *workload_of(const char *spec); /* of "NAME:..."; NULL: a file, or unknown */
-bool workload_is_file(const char *spec);              /* by its ending */
+bool workload_is_file(const char *spec);              /* workloads/model_file.h */
 
-/* The batch that workload_open gives a file when it is asked for none; 0: the file does not say. */
-int64_t workload_file_batch(const char *path);
-
-/* "resnet50:version=1.5" or "model.onnx" -> a checked graph. batch 0: the workload's default (for
- * a file: what its symbolic first dimension is set to, 1). A workload that does not build in the
- * precision builds in f32. */
+/* "resnet50:version=1.5" or "model.onnx:sequence=128" -> a checked graph. batch 0: the workload's
+ * default (for a file: what its symbolic first dimension is set to, 1). A workload that does not
+ * build in the precision builds in f32. */
 enum status workload_open(const char *spec, int64_t batch, enum precision precision,
                           struct graph **out, struct error *err);
 

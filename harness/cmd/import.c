@@ -13,7 +13,7 @@
 #include "engine/run/kernels.h"
 #include "engine/run/plugin.h"
 #include "harness/cli/command.h"
-#include "workloads/onnx/onnx.h"
+#include "workloads/model_file.h"
 
 struct import_options {
     int64_t batch;
@@ -142,7 +142,7 @@ static enum status import_file(const char *path, const struct import_options *o,
     struct graph_cost cost;
     struct onnx_import_options how = {
         .batch = o->batch, .dims = o->dims.items, .dim_count = o->dims.count};
-    TRY(onnx_import(path, &how, &g, err));
+    TRY(model_file_open(path, &how, &g, err));
     graph_cost(g, &cost);
     enum status status = o->output ? onnx_export(g, o->output, NULL, err) : STATUS_OK;
     if (status == STATUS_OK)
@@ -171,7 +171,7 @@ REGISTER(command, import) = {
     .usage = "FILE.onnx [options]",
     .help = "Every command takes an .onnx file in place of a workload's name; this one shows what\n"
             "it becomes. A file with free dimensions becomes one with fixed shapes:\n"
-            "  ridge import bert.onnx --dim sequence=128 --output bert128.onnx\n",
+            "  ridge import bert.onnx:sequence=128 --output bert128.onnx\n",
     .options = options,
     .values_size = sizeof(struct import_options),
     .words_min = 1,

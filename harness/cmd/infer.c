@@ -16,8 +16,7 @@
 #include "harness/model/admission.h"
 #include "harness/model/decisions.h"
 #include "harness/model/model_options.h"
-#include "workloads/onnx/onnx.h"
-#include "workloads/workload.h"
+#include "workloads/model_file.h"
 
 struct infer_options {
     struct model_options model;
@@ -30,7 +29,7 @@ static const struct option options[] = {
     {"input", 'i', OPTION_LIST, offsetof(struct infer_options, inputs), "NAME=FILE",
      "contents of an input, .npy or .pb"},
     {"dim", 0, OPTION_LIST, offsetof(struct infer_options, dims), "NAME=N",
-     "size of a dimension that a file leaves open"},
+     "size of a dimension that a file leaves open; or FILE.onnx:NAME=N"},
     {"output-dir", 'o', OPTION_TEXT, offsetof(struct infer_options, output_dir), "FOLDER",
      "writes each output there as NAME.npy, with _ for what no file name should have"},
     {"part", 0, OPTION_TEXT, offsetof(struct infer_options, part), "NAME", DECISIONS_PART_HELP},
@@ -92,7 +91,7 @@ static enum status open_graph(const char *spec, const struct infer_options *o,
                                          .dim_count = o->dims.count,
                                          .bindings = bindings->list,
                                          .binding_count = bindings->count};
-    return onnx_import(spec, &import, g, err);
+    return model_file_open(spec, &import, g, err);
 }
 
 static enum status check_input(const struct graph *g, const struct onnx_binding *binding,

@@ -11,6 +11,7 @@
 #include "engine/run/device.h"
 #include "engine/run/provider.h"
 #include "harness/suite/point_params.h"
+#include "workloads/model_file.h"
 
 enum { AXES_MAX = KEY_COUNT + PARAM_MAX, POINTS_MAX = 5000 };
 
@@ -21,7 +22,6 @@ struct selection {
     int at[AXES_MAX];
     int sweep[AXES_MAX]; /* axes of several values, the one that varies slowest first */
     int sweep_count;
-    int64_t file_batch; /* of a model file of which nobody says the batch */
 };
 
 static const char *const scenario_names[SCENARIO_COUNT] = {
@@ -141,14 +141,14 @@ static bool advance(struct selection *s)
 
 static const char *params_text(struct arena *arena, const struct selection *s)
 {
-    const struct workload *w = s->entry->workload;
+    const struct param *known = s->entry->known;
     const char *words[PARAM_MAX];
     int count = 0;
-    for (int k = 0; w && w->params && w->params[k].name && k < PARAM_MAX; k++) {
+    for (int k = 0; known && known[k].name && k < PARAM_MAX; k++) {
         const struct suite_value *value = value_of(s, KEY_COUNT + k);
-        if (!value || strcmp(value->text, w->params[k].value) == 0)
+        if (!value || strcmp(value->text, known[k].value) == 0)
             continue;
-        words[count] = arena_printf(arena, "%s=%s", w->params[k].name, value->text);
+        words[count] = arena_printf(arena, "%s=%s", known[k].name, value->text);
         if (!words[count++])
             return NULL;
     }
@@ -337,15 +337,30 @@ static const char *skip_reason(struct arena *arena, const struct workload *w, co
     return reason ? reason : threads_reason(arena, p, cpus);
 }
 
-static enum status fill_texts(struct planner *planner, const struct selection *s, struct point *p)
+static enum status fill_model(struct planner *planner, const struct selection *s, struct point *p)
 {
     struct arena *arena = &planner->plan->arena;
     const struct workload *w = s->entry->workload;
-    char device[DEVICE_NAME_SIZE];
-    device_canonical(text_of(s, KEY_DEVICE), device);
     p->workload = arena_strdup(arena, entry_name(s->entry));
     p->params = params_text(arena, s);
     p->domain = w ? w->domain : "file";
+    if (!p->workload || !p->params)
+        return FAIL_NO_MEMORY(planner->err);
+    p->spec = *p->params ? arena_printf(arena, "%s:%s", p->workload, p->params) : p->workload;
+    if (!p->spec)
+        return FAIL_NO_MEMORY(planner->err);
+    if (s->axis[KEY_BATCH])
+        p->batch = integer_of(s, KEY_BATCH);
+    else
+        p->batch = w ? w->batch : model_file_batch(p->spec);
+    return STATUS_OK;
+}
+
+static enum status fill_texts(struct planner *planner, const struct selection *s, struct point *p)
+{
+    struct arena *arena = &planner->plan->arena;
+    char device[DEVICE_NAME_SIZE];
+    device_canonical(text_of(s, KEY_DEVICE), device);
     bool learns = p->ranks && !given(planner, s, KEY_MODE);
     p->mode = arena_strdup(arena, learns ? "training" : text_of(s, KEY_MODE));
     p->backend = arena_strdup(arena, text_of(s, KEY_BACKEND));
@@ -354,10 +369,9 @@ static enum status fill_texts(struct planner *planner, const struct selection *s
     p->providers = point_words(arena, text_of(s, KEY_PROVIDERS));
     p->profilers = arena_strdup(arena, text_of(s, KEY_PROFILERS));
     p->origin = arena_strdup(arena, s->entry->origin);
-    if (!p->workload || !p->params || !p->mode || !p->device || !p->precision || !p->providers ||
-        !p->profilers || !p->origin || !p->backend)
+    if (!p->mode || !p->device || !p->precision || !p->providers || !p->profilers || !p->origin ||
+        !p->backend)
         return FAIL_NO_MEMORY(planner->err);
-    p->spec = *p->params ? arena_printf(arena, "%s:%s", p->workload, p->params) : p->workload;
     const char *again = recompute_text(arena, ",", p);
     if (p->ranks && again)
         p->params = arena_printf(arena, "%s%sranks=%d%s", p->params, *p->params ? "," : "",
@@ -365,7 +379,7 @@ static enum status fill_texts(struct planner *planner, const struct selection *s
     if (!p->params || !again)
         return FAIL_NO_MEMORY(planner->err);
     p->canonical = canonical_text(arena, p);
-    if (!p->spec || !p->canonical)
+    if (!p->canonical)
         return FAIL_NO_MEMORY(planner->err);
     plan_id(p->canonical, p->id);
     return STATUS_OK;
@@ -404,7 +418,7 @@ static enum status make_point(struct planner *planner, const struct selection *s
                     "%s: segments = 1: of a single segment nothing is computed again; take 2 or "
                     "more, or 0",
                     s->axis[KEY_SEGMENTS]->origin);
-    p->batch = s->axis[KEY_BATCH] ? integer_of(s, KEY_BATCH) : w ? w->batch : s->file_batch;
+    TRY(fill_model(planner, s, p));
     TRY(fill_protocol(planner, s, &p->protocol));
     divide_among_ranks(planner, s, p);
     TRY(fill_texts(planner, s, p));
@@ -474,8 +488,6 @@ enum status expand_entry(struct planner *planner, const struct suite *suite,
     bool ranks = selection.axis[KEY_RANKS], recomputes = false;
     bool serves = planner->override[KEY_SCENARIO].count; /* which may have taken it away */
     planner->first = planner->plan->count;
-    if (!entry->workload && !selection.axis[KEY_BATCH])
-        selection.file_batch = workload_file_batch(entry->path);
     do {
         struct point point;
         TRY(make_point(planner, &selection, &point));

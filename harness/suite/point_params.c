@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/workload.h"
+#include "workloads/model_file.h"
 
 enum { WORDS_MAX = 16 };
 
@@ -41,7 +41,7 @@ const char *point_params_join(struct arena *arena, const char **words, int count
 static bool is_default(const struct workload *w, const char *word)
 {
     size_t name = strcspn(word, "=");
-    for (const struct param *p = w->params; p && p->name; p++)
+    for (const struct param *p = w ? w->params : NULL; p && p->name; p++)
         if (strlen(p->name) == name && strncmp(p->name, word, name) == 0)
             return word[name] == '=' && strcmp(p->value, word + name + 1) == 0;
     return false;
@@ -62,10 +62,11 @@ static int without_name(const char **words, int count, const char *word)
 const char *point_params(struct arena *arena, const char *spec)
 {
     const struct workload *w = workload_of(spec);
-    const char *words[PARAM_MAX], *colon = strchr(spec, ':');
-    char *copy = arena_strdup(arena, colon ? colon + 1 : ""), *save = NULL;
+    size_t path = model_file_path(spec);
+    const char *words[PARAM_MAX], *colon = path ? spec + path : strchr(spec, ':');
+    char *copy = arena_strdup(arena, colon && *colon ? colon + 1 : ""), *save = NULL;
     int count = 0, own = 0;
-    if (!w)
+    if (!w && !path)
         return "";
     for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word && count < PARAM_MAX;
          word = strtok_r(NULL, ",", &save)) {
@@ -83,7 +84,10 @@ bool point_same_model(const char *spec, const char *other)
     struct arena arena = {.head = NULL};
     const struct workload *w = workload_of(spec);
     const char *a = point_params(&arena, spec), *b = point_params(&arena, other);
-    bool same = w && w == workload_of(other) ? a && b && strcmp(a, b) == 0 : !strcmp(spec, other);
+    size_t path = model_file_path(spec);
+    bool file = path && path == model_file_path(other) && strncmp(spec, other, path) == 0;
+    bool same = file || (w && w == workload_of(other)) ? a && b && strcmp(a, b) == 0
+                                                       : strcmp(spec, other) == 0;
     arena_release(&arena);
     return same;
 }

@@ -11,6 +11,7 @@
 #include "base/text/options.h"
 #include "harness/suite/suite_source.h"
 #include "harness/suite/suite_values.h"
+#include "workloads/model_file.h"
 
 enum { INCLUDE_DEPTH = 16, FILES_MAX = 64, NAMES_MAX = 128, ENTRIES_MAX = 4096 };
 
@@ -63,14 +64,15 @@ static enum status unknown_key(const struct section *s, const struct toml_value 
     if (s->tables & BIT(TABLE_SETTINGS))
         for (int k = 0; k < 3; k++)
             count = add_name(names, count, (const char *[]){"stop", "server", "scaling"}[k]);
-    const struct workload *w = s->entry ? s->entry->workload : NULL;
-    for (const struct param *p = w ? w->params : NULL; p && p->name; p++)
+    for (const struct param *p = s->entry ? s->entry->known : NULL; p && p->name; p++)
         count = add_name(names, count, p->name);
     struct suite_place place = place_of(s, value);
     const char *near = nearest_word(value->key, names, count);
     char of[80] = "";
-    if (w)
-        snprintf(of, sizeof(of), ", nor a parameter of %s", w->name);
+    if (s->entry && s->entry->workload)
+        snprintf(of, sizeof(of), ", nor a parameter of %s", s->entry->workload->name);
+    else if (s->entry)
+        snprintf(of, sizeof(of), ", nor a size that the file leaves open");
     if (near)
         return suite_complain(&place, s->loader->err, "is no key here%s; did you mean \"%s\"?", of,
                               near);
@@ -118,30 +120,37 @@ static enum status read_inner(const struct section *s, const struct toml_value *
 
 static const struct param *find_param(const struct suite_entry *entry, const char *name, int *index)
 {
-    const struct workload *w = entry ? entry->workload : NULL;
-    for (*index = 0; w && w->params && w->params[*index].name; ++*index)
-        if (strcmp(w->params[*index].name, name) == 0)
-            return &w->params[*index];
+    const struct param *known = entry ? entry->known : NULL;
+    for (*index = 0; known && known[*index].name; ++*index)
+        if (strcmp(known[*index].name, name) == 0)
+            return &known[*index];
     return NULL;
 }
 
+static enum status read_param(const struct section *s, const struct toml_value *value,
+                              const struct param *param, int index)
+{
+    struct suite_place place = place_of(s, value);
+    struct suite_key key = suite_key_of_param(param);
+    return suite_axis_read(s->loader->suite, &key, &place, value, &s->entry->params[index],
+                           s->loader->err);
+}
+
+/* What a file calls like a key of suites, such as "batch", stands on a command line only. */
 static enum status read_key(const struct section *s, const struct toml_value *value)
 {
     struct suite *suite = s->loader->suite;
     struct suite_place place = place_of(s, value);
     int index;
     const struct param *param = find_param(s->entry, value->key, &index);
-    if (param) {
-        struct suite_key key = suite_key_of_param(param);
-        return suite_axis_read(suite, &key, &place, value, &s->entry->params[index],
-                               s->loader->err);
-    }
+    if (param && s->entry->workload)
+        return read_param(s, value, param, index);
     for (int k = 0; k < KEY_COUNT; k++) {
         const struct suite_key *key = suite_key((enum suite_key_id)k);
         if ((s->tables & BIT(key->table)) && strcmp(key->name, value->key) == 0)
             return suite_axis_read(suite, key, &place, value, &s->axes[k], s->loader->err);
     }
-    return unknown_key(s, value);
+    return param ? read_param(s, value, param, index) : unknown_key(s, value);
 }
 
 static enum status read_section(struct section *s)
@@ -173,13 +182,14 @@ static struct suite_entry *add_entry(struct suite *suite)
 }
 
 static enum status find_workload(const char *name, const struct suite_place *place,
-                                 const struct workload **out, struct error *err)
+                                 struct suite_entry *entry, struct error *err)
 {
     const char *names[NAMES_MAX];
     char suites[SUITE_NAMES_MAX][SUITE_NAME_BYTES];
     int count = 0;
-    *out = workload_find(name);
-    if (*out)
+    entry->workload = workload_find(name);
+    entry->known = entry->workload ? entry->workload->params : NULL;
+    if (entry->workload)
         return STATUS_OK;
     for (int k = 0; k < workload_count(); k++)
         count = add_name(names, count, workload_at(k)->name);
@@ -195,19 +205,28 @@ static enum status find_workload(const char *name, const struct suite_place *pla
 
 /* Model files are relative to the suite; written so that they can be opened from here. */
 static enum status find_model(struct suite *suite, const char *path,
-                              const struct suite_place *place, const char **out, struct error *err)
+                              const struct suite_place *place, struct suite_entry *entry,
+                              struct error *err)
 {
     const char *slash = place->line ? strrchr(place->file, '/') : NULL;
-    if (!workload_is_file(path))
+    size_t length = model_file_path(path);
+    if (!length)
         return suite_complain(place, err, "\"%.200s\" does not end in .onnx", path);
-    *out = path[0] == '/' || !slash ? arena_strdup(&suite->arena, path)
-                                    : arena_printf(&suite->arena, "%.*s/%s",
-                                                   (int)(slash - place->file), place->file, path);
-    if (!*out)
+    if (path[length])
+        return suite_complain(place, err,
+                              "\"%.200s\": a size has a line of its own, as in: "
+                              "sequence = 128",
+                              path);
+    entry->path =
+        path[0] == '/' || !slash
+            ? arena_strdup(&suite->arena, path)
+            : arena_printf(&suite->arena, "%.*s/%s", (int)(slash - place->file), place->file, path);
+    if (!entry->path)
         return FAIL_NO_MEMORY(err);
-    if (access(*out, R_OK) != 0)
-        return suite_complain(place, err, "%.300s: %s", *out, strerror(errno));
-    return STATUS_OK;
+    if (access(entry->path, R_OK) != 0)
+        return suite_complain(place, err, "%.300s: %s", entry->path, strerror(errno));
+    entry->known = model_file_params(entry->path, &suite->arena, &entry->file_batch);
+    return entry->known ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
 static enum status read_entry(struct loader *l, const struct toml_value *table,
@@ -220,9 +239,9 @@ static enum status read_entry(struct loader *l, const struct toml_value *table,
     if (suite->count > ENTRIES_MAX)
         return suite_complain(named, l->err, "more than %d workloads", ENTRIES_MAX);
     if (is_path)
-        TRY(find_model(suite, name, named, &entry->path, l->err));
+        TRY(find_model(suite, name, named, entry, l->err));
     else
-        TRY(find_workload(name, named, &entry->workload, l->err));
+        TRY(find_workload(name, named, entry, l->err));
     entry->origin = arena_printf(&suite->arena, "%s:%d", table->file, table->line);
     if (!entry->origin)
         return FAIL_NO_MEMORY(l->err);
@@ -388,18 +407,31 @@ void suite_release(struct suite *suite)
 
 /* ---- words of a command line ---- */
 
-static enum status unknown_param(const struct workload *w, const char *name, struct error *err)
+static enum status unknown_size(const struct suite_entry *entry, const char *name, const char *near,
+                                struct error *err)
+{
+    if (strcmp(name, entry->file_batch) == 0)
+        return FAIL(err, STATUS_FAILED, "%s: \"%.60s\" is the batch: give it with --batch",
+                    entry->path, name);
+    return FAIL(err, STATUS_FAILED, "%s leaves no size \"%.60s\" open%s%s%s", entry->path, name,
+                near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+static enum status unknown_param(const struct suite_entry *entry, const char *name,
+                                 struct error *err)
 {
     const char *names[PARAM_MAX];
     int count = 0;
-    for (const struct param *p = w->params; p && p->name && count < PARAM_MAX; p++)
+    for (const struct param *p = entry->known; p && p->name && count < PARAM_MAX; p++)
         names[count++] = p->name;
     const char *near = nearest_word(name, names, count);
+    if (entry->path)
+        return unknown_size(entry, name, near, err);
     if (near)
         return FAIL(err, STATUS_FAILED, "%s has no parameter \"%.60s\", did you mean \"%s\"?",
-                    w->name, name, near);
+                    entry->workload->name, name, near);
     return FAIL(err, STATUS_FAILED, "%s has no parameter \"%.60s\"; `ridge list` shows all",
-                w->name, name);
+                entry->workload->name, name);
 }
 
 static enum status add_params(struct suite *suite, struct suite_entry *entry, char *params,
@@ -414,7 +446,7 @@ static enum status add_params(struct suite *suite, struct suite_entry *entry, ch
         *equals = '\0';
         const struct param *param = find_param(entry, word, &index);
         if (!param)
-            return unknown_param(entry->workload, word, err);
+            return unknown_param(entry, word, err);
         struct suite_key key = suite_key_of_param(param);
         char *end;
         struct toml_value value = {.kind = TOML_TEXT, .text = equals + 1};
@@ -430,18 +462,17 @@ enum status suite_add_word(struct suite *suite, const char *word, struct error *
 {
     struct suite_place place = {.file = "", .table = "", .key = ""};
     struct suite_entry *entry = add_entry(suite);
-    if (!entry)
+    char *name = arena_strdup(&suite->arena, word);
+    if (!entry || !name)
         return FAIL_NO_MEMORY(err);
     entry->origin = "command line";
-    if (workload_is_file(word))
-        return find_model(suite, word, &place, &entry->path, err);
-    char *name = arena_strdup(&suite->arena, word);
-    if (!name)
-        return FAIL_NO_MEMORY(err);
-    char *colon = strchr(name, ':');
-    if (colon)
+    size_t path = model_file_path(name);
+    char *colon = path ? name + path : strchr(name, ':');
+    char *params = colon && *colon ? colon + 1 : NULL;
+    if (params)
         *colon = '\0';
-    TRY(find_workload(name, &place, &entry->workload, err));
+    TRY(path ? find_model(suite, name, &place, entry, err)
+             : find_workload(name, &place, entry, err));
     place.file = word;
-    return colon ? add_params(suite, entry, colon + 1, &place, err) : STATUS_OK;
+    return params ? add_params(suite, entry, params, &place, err) : STATUS_OK;
 }

@@ -125,6 +125,8 @@ struct suite_axis {
 struct suite_entry {
     const struct workload *workload; /* NULL: a file */
     const char *path;                /* of the file as it can be opened from here */
+    const struct param *known;       /* what params are values of, in the same order; or NULL */
+    const char *file_batch;          /* what the file calls its batch, or ""; of files */
     const char *origin;              /* "suite.toml:12" */
     struct suite_axis params[PARAM_MAX];
     struct suite_axis axes[KEY_COUNT];
@@ -149,7 +151,7 @@ enum status suite_parse(const char *path, const char *text, size_t size, int cpu
                         struct suite *suite, struct error *err);
 /* True when suite_load would find something: this distinguishes a suite from a workload. */
 bool suite_exists(const char *path);
-/* Adds one entry as a command line names it: "resnet50:version=1.5", "model.onnx". */
+/* Adds one entry as a command line names it: "resnet50:version=1.5", "model.onnx:sequence=128". */
 enum status suite_add_word(struct suite *suite, const char *word, struct error *err);
 /* Values of a key as a command line gives them: "1,8,32"; origin: "--batch". */
 enum status suite_axis_from_text(struct suite *suite, enum suite_key_id id, const char *origin,

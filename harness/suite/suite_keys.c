@@ -87,10 +87,13 @@ static const struct suite_key keys[KEY_COUNT] = {
                       .name = "name",
                       .sweeps = true,
                       .help = "a workload of `ridge list`, or a list of them"},
-    [KEY_PATH] = {.table = TABLE_WORKLOAD,
-                  .name = "path",
-                  .sweeps = true,
-                  .help = "instead of name: a model file (.onnx), relative to this file"},
+    [KEY_PATH] =
+        {.table = TABLE_WORKLOAD,
+         .name = "path",
+         .sweeps = true,
+         .help =
+             "instead of name: a model file (.onnx), relative to this file; sizes that it leaves "
+             "open are keys, too"},
     [KEY_BATCH] = {.table = TABLE_SETTINGS,
                    .name = "batch",
                    .type = SUITE_INT,

@@ -93,4 +93,22 @@ refuses 'fixes the batch' ridge infer "$model" --batch 9
 run ridge infer "$tap_dir"
 exits 2
 
+# A file with an open length could only be inferred, not run, explained or verified.
+open=$tap_dir/semantics/open_length.onnx
+run "$RIDGE" verify "$open"
+exits 5
+complains 'dimension 1 \("sequence"\) is left open by the file; give its size: open_length.onnx:sequence=N'
+for command in infer verify explain import; do
+    runs ridge $command "$open:sequence=12"
+done
+runs ridge run "$open:sequence=5" "$open:sequence=6" -b 1,2 --samples 3 --seconds 0 --quick-tune --no-ceilings \
+    --no-report --db "$tap_dir/open.db"
+rows=$(sqlite3 "$tap_dir/open.db" "select group_concat(params || ' ' || batch) from (select distinct params, batch from point order by 1, 2)")
+check "points have the sizes" test "$rows" = "sequence=5 1,sequence=5 2,sequence=6 1,sequence=6 2"
+printf '[[workload]]\npath = "semantics/open_length.onnx"\nsequence = [7, 8, 9]\n' >"$tap_dir/open.toml"
+runs ridge plan "$tap_dir/open.toml" --json
+holds '[.points[].params] == ["sequence=7", "sequence=8", "sequence=9"]'
+refuses 'open_length.onnx leaves no size "sequenc" open, did you mean "sequence"' ridge run "$open:sequenc=5"
+refuses '"batch" is the batch: give it with --batch' ridge run "$open:batch=5"
+
 finish

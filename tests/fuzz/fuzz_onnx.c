@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "workloads/onnx/onnx.h"
-#include "workloads/onnx/wire.h"
+#include "workloads/onnx/open_dims.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,8 +16,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct onnx_interface interface;
     struct desc desc;
     void *tensor;
-    if (wire_batch(data, size) < 0)
+    struct arena arena = {.head = NULL};
+    struct open_dims dims;
+    if (open_dims_read(data, size, &arena, &dims) && open_dims_batch(&dims, NULL, 0) < 1)
         abort();
+    arena_release(&arena);
     if (onnx_interface(data, size, &interface, &err) == STATUS_OK)
         free(interface.ports);
     if (onnx_tensor_parse(data, size, &desc, &tensor, NULL, &err) == STATUS_OK)

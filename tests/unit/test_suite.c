@@ -7,6 +7,7 @@
 #include "base/registry.h"
 #include "harness/suite/suite.h"
 #include "harness/suite/suite_source.h"
+#include "tests/lib/onnx_build.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/unit/files.h"
 
@@ -290,6 +291,39 @@ TEST(models_are_relative_to_the_suite)
     assert_string_equal(suite.entries[0].path, path);
     assert_null(suite.entries[0].workload);
     suite_release(&suite);
+}
+
+static void put_model(const char *name, const char *graph)
+{
+    struct builder b = {0};
+    char path[128];
+    build_file(&b, graph);
+    snprintf(path, sizeof(path), "%s%s", folder, name);
+    FILE *stream = fopen(path, "wb");
+    assert_non_null(stream);
+    assert_int_equal(fwrite(b.bytes, 1, b.size, stream), b.size);
+    fclose(stream);
+    build_release(&b);
+}
+
+TEST(sizes_that_a_file_leaves_open_are_its_parameters)
+{
+    struct suite suite;
+    put_model("/open.onnx", "in x f32[batch,length,threads]; y = Relu(x); "
+                            "out y f32[batch,length,threads]");
+    put_file(folder, "/open.toml",
+             "[[workload]]\npath = \"open.onnx\"\nbatch = 2\nlength = [16, 32]\nthreads = 1\n");
+    MUST(load, "open.toml", &suite);
+    assert_int_equal(suite.entries[0].params[0].count, 2);
+    assert_int_equal(suite.entries[0].params[0].values[1].integer, 32);
+    assert_int_equal(suite.entries[0].params[1].count, 0); /* a key of suites, first of all */
+    assert_int_equal(suite.entries[0].axes[KEY_THREADS].count, 1);
+    suite_release(&suite);
+    put_file(folder, "/wrong.toml", "[[workload]]\npath = \"open.onnx\"\nlenght = 16\n");
+    FAILS(STATUS_FAILED, "nor a size that the file leaves open; did you mean \"length\"?", load,
+          "wrong.toml", &suite);
+    put_file(folder, "/wrong.toml", "[[workload]]\npath = \"open.onnx:length=16\"\n");
+    FAILS(STATUS_FAILED, "a size has a line of its own", load, "wrong.toml", &suite);
 }
 
 TEST(embedded_suites_are_found_by_name_and_path)

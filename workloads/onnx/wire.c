@@ -44,11 +44,7 @@ static const struct nesting nestings[MESSAGE_COUNT][FIELDS_MAX] = {
 /* One graph level is graph, node, attribute: three messages. */
 enum { DEPTH_MAX = 3 * WIRE_GRAPH_DEPTH + 8 };
 
-struct cursor {
-    const unsigned char *at, *end;
-};
-
-static bool take_varint(struct cursor *c, uint64_t *value)
+static bool take_varint(struct wire_span *c, uint64_t *value)
 {
     *value = 0;
     for (int shift = 0; shift < 64 && c->at < c->end; shift += 7) {
@@ -60,7 +56,7 @@ static bool take_varint(struct cursor *c, uint64_t *value)
     return false;
 }
 
-static bool skip_bytes(struct cursor *c, uint64_t count)
+static bool skip_bytes(struct wire_span *c, uint64_t count)
 {
     if (count > (uint64_t)(c->end - c->at))
         return false;
@@ -76,14 +72,14 @@ static enum message message_of(enum message parent, uint64_t field)
     return LEAF;
 }
 
-static enum status scan(struct cursor c, enum message message, int depth, struct error *err);
+static enum status scan(struct wire_span c, enum message message, int depth, struct error *err);
 
 /* The body of a length-delimited field; the cursor moves past it. */
-static enum status scan_delimited(struct cursor *c, enum message message, int depth,
+static enum status scan_delimited(struct wire_span *c, enum message message, int depth,
                                   struct error *err)
 {
     uint64_t length;
-    struct cursor body = *c;
+    struct wire_span body = *c;
     if (!take_varint(&body, &length))
         return FAIL(err, STATUS_FAILED, "a length is cut off");
     c->at = body.at;
@@ -94,7 +90,7 @@ static enum status scan_delimited(struct cursor *c, enum message message, int de
     return message == LEAF ? STATUS_OK : scan(body, message, depth + 1, err);
 }
 
-static enum status scan(struct cursor c, enum message message, int depth, struct error *err)
+static enum status scan(struct wire_span c, enum message message, int depth, struct error *err)
 {
     if (depth > DEPTH_MAX)
         return UNSUPPORTED(err, "graphs or types nest more than %d deep", WIRE_GRAPH_DEPTH);
@@ -128,7 +124,7 @@ static enum status check(const void *bytes, size_t size, enum message message, s
     if (!size)
         return FAIL(err, STATUS_FAILED, "nothing in it");
     const unsigned char *start = bytes;
-    struct cursor c = {.at = start, .end = start + size};
+    struct wire_span c = {.at = start, .end = start + size};
     return scan(c, message, 0, err);
 }
 
@@ -142,22 +138,12 @@ enum status wire_check_tensor(const void *bytes, size_t size, struct error *err)
     return check(bytes, size, LEAF, err);
 }
 
-/* ---- the batch ---- */
+/* ---- fields, one after the other ---- */
 
-/* All that are looked at, those of inputs and of initialisers too, of which each is compared with
- * each: more than any model needs, and over in about a second. */
-enum { FIELDS_LOOKED_AT = 200000000 };
-
-struct field {
-    uint64_t number, value; /* a length where it has a body */
-    struct cursor body;
-};
-
-/* False at the end, where the bytes are no message, and where no more are to be looked at. */
-static bool next_field(struct cursor *c, struct field *f, int64_t *left)
+bool wire_next(struct wire_span *c, struct wire_field *f, int64_t *left)
 {
     uint64_t tag;
-    *f = (struct field){0};
+    *f = (struct wire_field){0};
     if (--*left <= 0 || c->at >= c->end || !take_varint(c, &tag))
         return false;
     f->number = tag >> 3;
@@ -181,62 +167,10 @@ static bool next_field(struct cursor *c, struct field *f, int64_t *left)
     }
 }
 
-/* The first field of that number. */
-static bool find_field(struct cursor c, uint64_t number, struct field *out, int64_t *left)
+bool wire_find(struct wire_span c, uint64_t number, struct wire_field *out, int64_t *left)
 {
-    while (next_field(&c, out, left))
+    while (wire_next(&c, out, left))
         if (out->number == number)
             return true;
     return false;
-}
-
-/* Of an input: its first dimension; 1: it has none; 0: it is left open. */
-static int64_t first_dimension(struct cursor input, int64_t *left)
-{
-    static const uint64_t way[] = {2, 1, 2, 1}; /* type, tensor, shape, dimension */
-    struct field f = {.body = input};
-    for (int k = 0; k < 4; k++)
-        if (!find_field(f.body, way[k], &f, left))
-            return k == 3;
-    bool fixed = find_field(f.body, 1, &f, left) && (int64_t)f.value > 0;
-    return fixed ? (int64_t)f.value : 0;
-}
-
-static bool is_same_text(const struct field *a, const struct field *b)
-{
-    return a->body.at && b->body.at && a->value == b->value &&
-           memcmp(a->body.at, b->body.at, (size_t)a->value) == 0;
-}
-
-/* Whether an initialiser of the graph has this input's name. */
-static bool is_initialised(struct cursor graph, const struct field *name, int64_t *left)
-{
-    struct field f, its;
-    while (next_field(&graph, &f, left))
-        if (f.number == 5 && find_field(f.body, 8, &its, left) && is_same_text(&its, name))
-            return true;
-    return false;
-}
-
-int64_t wire_batch(const void *bytes, size_t size)
-{
-    const unsigned char *start = bytes;
-    struct field graph, f, name;
-    int64_t batch = 0, left = FIELDS_LOOKED_AT;
-    if (!size || !find_field((struct cursor){start, start + size}, 7, &graph, &left) ||
-        !graph.body.at)
-        return 0;
-    struct cursor at = graph.body;
-    while (next_field(&at, &f, &left)) {
-        if (f.number != 11 ||
-            (find_field(f.body, 1, &name, &left) && is_initialised(graph.body, &name, &left)))
-            continue;
-        int64_t first = first_dimension(f.body, &left);
-        if (!first) {
-            batch = 1;
-            break;
-        }
-        batch = batch ? batch : first;
-    }
-    return left <= 0 ? 0 : batch ? batch : 1;
 }

@@ -8,6 +8,7 @@
 #ifndef WORKLOADS_ONNX_WIRE_H
 #define WORKLOADS_ONNX_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +19,21 @@ enum { WIRE_GRAPH_DEPTH = 32 }; /* subgraphs within subgraphs */
 enum status wire_check_model(const void *bytes, size_t size, struct error *err);
 enum status wire_check_tensor(const void *bytes, size_t size, struct error *err);
 
-/* The batch of a model, of which nothing but the inputs' shapes is read: their first dimension, or
- * 1 where one of them leaves it open or there is none. 0: these bytes do not say it. */
-int64_t wire_batch(const void *bytes, size_t size);
+/* ---- fields, one after the other, of bytes that nobody has checked ---- */
+
+struct wire_span {
+    const unsigned char *at, *end;
+};
+
+struct wire_field {
+    uint64_t number, value; /* value: a length where it has a body */
+    struct wire_span body;
+};
+
+/* False at the end, where the bytes are no message, and when *left, which counts all fields that
+ * are looked at, is used up. */
+bool wire_next(struct wire_span *message, struct wire_field *field, int64_t *left);
+/* The first field of that number. */
+bool wire_find(struct wire_span message, uint64_t number, struct wire_field *field, int64_t *left);
 
 #endif

@@ -58,25 +58,6 @@ static const struct onnx_binding *find_binding(const struct importer *im, const 
     return NULL;
 }
 
-/* "name=value" among the options; 0 when it is not there. */
-static enum status given_dim(const struct importer *im, const char *name, int64_t *value,
-                             struct error *err)
-{
-    size_t length = strlen(name);
-    *value = 0;
-    for (int k = 0; k < im->options->dim_count; k++) {
-        const char *text = im->options->dims[k];
-        if (strncmp(text, name, length) != 0 || text[length] != '=')
-            continue;
-        char *end;
-        errno = 0;
-        *value = strtoll(text + length + 1, &end, 10);
-        if (end == text + length + 1 || *end || errno || *value < 1)
-            return FAIL(err, STATUS_FAILED, "dimension \"%s\" must be a positive number", text);
-    }
-    return STATUS_OK;
-}
-
 /* Fields of one of several kinds share memory: their kind must be asked first. */
 static const char *symbol_of(const Onnx__TensorShapeProto__Dimension *dim)
 {
@@ -97,23 +78,26 @@ static const Onnx__TensorShapeProto *shape_of_input(const Onnx__ValueInfoProto *
     return type ? type->shape : NULL;
 }
 
-/* Whether the symbol is the first dimension of some input, and so means the batch. */
-static bool names_batch(const struct importer *im, const char *symbol)
+/* NULL: no memory. */
+static const char *dim_name(struct importer *im, const Onnx__ValueInfoProto *info, int k)
 {
-    const Onnx__GraphProto *graph = im->model->graph;
-    for (size_t k = 0; k < graph->n_input; k++) {
-        const Onnx__TensorShapeProto *shape = shape_of_input(graph->input[k]);
-        if (shape && shape->n_dim && strcmp(symbol_of(shape->dim[0]), symbol) == 0)
-            return true;
-    }
-    return false;
+    const char *symbol = symbol_of(shape_of_input(info)->dim[k]);
+    return open_dim_name(&im->scratch, symbol, text_of(info->name), k);
 }
 
-static enum status input_dim(struct importer *im, const Onnx__TensorShapeProto *shape, int k,
+/* The size that was given for an open dimension of the input; 0: none was. */
+static enum status given_dim(struct importer *im, const Onnx__ValueInfoProto *info, int k,
                              int64_t *size, struct error *err)
 {
-    const Onnx__TensorShapeProto__Dimension *dim = shape->dim[k];
-    const char *symbol = symbol_of(dim);
+    const char *name = dim_name(im, info, k);
+    return name ? open_dim_size(im->options->dims, im->options->dim_count, name, size, err)
+                : FAIL_NO_MEMORY(err);
+}
+
+static enum status input_dim(struct importer *im, const Onnx__ValueInfoProto *info, int k,
+                             int64_t *size, struct error *err)
+{
+    const Onnx__TensorShapeProto__Dimension *dim = shape_of_input(info)->dim[k];
     *size = 0;
     /* Exporters write 0 or -1 for "any" as well, mostly for the batch. */
     if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
@@ -121,17 +105,20 @@ static enum status input_dim(struct importer *im, const Onnx__TensorShapeProto *
         if (*size > 0 || (*size == 0 && k > 0))
             return STATUS_OK;
     }
-    if (*symbol)
-        TRY(given_dim(im, symbol, size, err));
+    TRY(given_dim(im, info, k, size, err));
     if (*size > 0)
         return STATUS_OK;
-    if (k == 0 || (*symbol && names_batch(im, symbol))) {
+    const char *name = dim_name(im, info, k);
+    const struct open_dim *open = name ? open_dims_find(&im->dims, name) : NULL;
+    if (open ? open->batch : k == 0) {
         *size = im->options->batch > 0 ? im->options->batch : 1;
         im->batch_used = true;
         return STATUS_OK;
     }
-    return UNSUPPORTED(err, "dimension %d (\"%s\") is not fixed by the file; give its size", k,
-                       symbol);
+    const char *slash = strrchr(im->file, '/');
+    return UNSUPPORTED(err,
+                       "dimension %d (\"%s\") is left open by the file; give its size: %s:%s=N", k,
+                       name ? name : "", slash ? slash + 1 : im->file, name ? name : "");
 }
 
 /* "[2,batch,3]" */
@@ -153,17 +140,18 @@ static void declared_text(const Onnx__TensorShapeProto *shape, char *text, size_
 }
 
 /* Contents may settle what the file leaves open, not contradict what it says. */
-static enum status check_contents(const struct importer *im, const Onnx__TensorShapeProto *declared,
+static enum status check_contents(struct importer *im, const Onnx__ValueInfoProto *info,
                                   const struct shape *given, struct error *err)
 {
+    const Onnx__TensorShapeProto *declared = shape_of_input(info);
     bool fits = declared->n_dim == (size_t)given->rank;
     for (int k = 0; fits && k < given->rank; k++) {
         const Onnx__TensorShapeProto__Dimension *dim = declared->dim[k];
         int64_t wanted = 0;
         if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
             wanted = dim->dim_value; /* not above 0: any size */
-        else if (*symbol_of(dim))
-            TRY(given_dim(im, symbol_of(dim), &wanted, err));
+        if (wanted <= 0)
+            TRY(given_dim(im, info, k, &wanted, err));
         fits = wanted <= 0 || wanted == given->dim[k];
     }
     if (fits)
@@ -220,7 +208,7 @@ static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *i
         if (binding->desc.dtype != dtype)
             return FAIL(err, STATUS_FAILED, "its contents are %s, the file says %s",
                         dtype_name(binding->desc.dtype), dtype_name(dtype));
-        return type->shape ? check_contents(im, type->shape, &desc->shape, err) : STATUS_OK;
+        return type->shape ? check_contents(im, info, &desc->shape, err) : STATUS_OK;
     }
     const Onnx__TensorShapeProto *shape = type->shape;
     if (!shape)
@@ -229,7 +217,7 @@ static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *i
         return UNSUPPORTED(err, "rank %zu; at most %d is supported", shape->n_dim, RANK_MAX);
     struct shape made = {.rank = (int)shape->n_dim};
     for (int k = 0; k < made.rank; k++)
-        TRY(input_dim(im, shape, k, &made.dim[k], err));
+        TRY(input_dim(im, info, k, &made.dim[k], err));
     char text[96];
     if (!onnx_shape_sane(&made))
         return FAIL(err, STATUS_FAILED, "the shape %s makes no sense", shape_text(&made, text));
@@ -291,26 +279,23 @@ static enum status import_inputs(struct importer *im, struct scope *scope, struc
     return STATUS_OK;
 }
 
-static bool has_symbol(const struct importer *im, const char *text)
+/* Whether a size that was given, "sequence=128", is one of an open dimension. */
+static enum status check_dim(struct importer *im, const char *text, struct error *err)
 {
-    const Onnx__GraphProto *graph = im->model->graph;
-    size_t length = strcspn(text, "=");
-    for (size_t k = 0; k < graph->n_input; k++) {
-        const Onnx__TensorShapeProto *shape = shape_of_input(graph->input[k]);
-        if (!shape)
-            continue;
-        for (size_t d = 0; d < shape->n_dim; d++) {
-            const char *symbol = symbol_of(shape->dim[d]);
-            if (strncmp(symbol, text, length) == 0 && !symbol[length])
-                return true;
-        }
-    }
-    return false;
+    const char *equals = strchr(text, '='), *all = "";
+    char *name = arena_printf(&im->scratch, "%.*s", (int)(equals ? equals - text : 0), text);
+    if (!equals || equals == text)
+        return FAIL(err, STATUS_FAILED, "\"%s\" should be DIMENSION=SIZE", text);
+    if (name && open_dims_find(&im->dims, name))
+        return STATUS_OK;
+    for (size_t k = 0; k < im->dims.count && all; k++)
+        all = arena_printf(&im->scratch, "%s%s%s", all, k ? ", " : "", im->dims.list[k].name);
+    return FAIL(err, STATUS_FAILED, "no open dimension of an input is called \"%s\"; %s%s", name,
+                all && *all ? "open are " : "the file fixes all", all ? all : "");
 }
 
 /* What the caller gave must have an effect: a misspelt name would silently change nothing. */
-static enum status check_options(const struct importer *im, const struct scope *scope,
-                                 struct error *err)
+static enum status check_options(struct importer *im, const struct scope *scope, struct error *err)
 {
     const struct graph *g = im->g;
     bool batch_fits = im->options->batch <= 0 || im->batch_used;
@@ -321,9 +306,7 @@ static enum status check_options(const struct importer *im, const struct scope *
         batch_fits = true;
     }
     for (int k = 0; k < im->options->dim_count; k++)
-        if (!has_symbol(im, im->options->dims[k]))
-            return FAIL(err, STATUS_FAILED, "no dimension of an input is called \"%s\"",
-                        im->options->dims[k]);
+        TRY(check_dim(im, im->options->dims[k], err));
     for (int k = 0; k < g->input_count; k++) {
         const struct shape *shape = &g->values[g->inputs[k]].shape;
         int64_t batch = shape->rank ? shape->dim[0] : 1;
@@ -428,8 +411,10 @@ enum status onnx_import_memory(const void *bytes, size_t size, const char *direc
         im.g->owned = im.memory;
         im.g->owned_free = onnx_memory_free;
     }
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        open_dims_read(bytes, size, &im.scratch, &im.dims);
         status = import_graph(&im, &local);
+    }
     arena_release(&im.scratch);
     if (status == STATUS_OK) {
         *out = im.g;

@@ -18,6 +18,7 @@
 
 #include "engine/graph/op.h"
 #include "workloads/onnx/onnx.h"
+#include "workloads/onnx/open_dims.h"
 #include "workloads/onnx/tensor.h"
 
 enum {
@@ -35,7 +36,8 @@ struct importer {
     struct onnx_memory *memory;
     struct arena scratch; /* gone after the import */
     int inlined, depth;
-    bool batch_used; /* some dimension took options->batch */
+    struct open_dims dims; /* of the inputs */
+    bool batch_used;       /* some dimension took options->batch */
 };
 
 /* Names to values; looks outward through parents (subgraphs see the graph around them). */
