@@ -11,8 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/numbers/integers.h"
-#include "engine/kernels/lib/conv_shape.h"
+#include "engine/kernels/lib/conv_source.h"
 
 /* Usual borders are computed: the rates of direct convolutions stay comparable with their peak. */
 static const double PADDING_LEFT_OUT = 1.0 / 3;
@@ -25,7 +24,6 @@ struct kernel_state {
     int64_t merged, groups;           /* groups taken together, and how many of those */
     int64_t batch_dim[2], c_batch[2]; /* images (unless folded), groups */
     bool large;                       /* the result may be written past the caches */
-    bool linear;                      /* row m of A is m pixels from the start */
     bool without_padding;             /* taps that read nothing else are left out */
     bool changing;                    /* weights come with each launch */
 };
@@ -86,21 +84,6 @@ static void pack_group(void *context, int64_t index, int thread)
     }
 }
 
-/* One tap, every pixel, one after the other in memory. */
-static bool is_linear(const struct conv_shape *s)
-{
-    const struct window *w = &s->window;
-    int64_t expected = s->x_at[2];
-    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
-        if (w->kernel[d] != 1 || w->stride[d] != 1 || w->out[d] != w->in[d])
-            return false;
-        if (w->in[d] > 1 && s->x_at[d] != expected)
-            return false;
-        expected *= w->in[d];
-    }
-    return s->images == 1 || !s->folded || s->x_image == expected;
-}
-
 /* Which part of the taps of all pixels read padding. */
 static double padding_share(const struct window *w)
 {
@@ -142,7 +125,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     state->large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
     state->plan = gemm_variant(&size, row_floats(s), state->large, variant);
     state->post = s->post;
-    state->linear = is_linear(s);
     state->changing = !q->fixed[1];
     set_batches(state);
     return STATUS_OK;
@@ -208,114 +190,13 @@ static void pack(struct kernel_state *state, const struct kernel_args *args)
         conv_pack(&state->shape, &state->plan, packing.weights, args->pool, packing.packed);
 }
 
-/* ---- rows ---- */
-
-struct rows_source {
-    const struct kernel_state *state;
-    const float *x;
-};
-
-/* An output position; its pixels run along the last dimension. */
-struct place {
-    int64_t image, at[SPATIAL_MAX];
-};
-
-static struct place place_of(const struct conv_shape *s, int64_t image, int64_t pixel)
-{
-    struct place p = {.image = image + pixel / s->pixels};
-    pixel %= s->pixels;
-    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
-        p.at[d] = pixel % s->window.out[d];
-        pixel /= s->window.out[d];
-    }
-    return p;
-}
-
-/* To the first pixel of the next line. */
-static void next_line(const struct conv_shape *s, struct place *p)
-{
-    p->at[2] = 0;
-    if (++p->at[1] < s->window.out[1])
-        return;
-    p->at[1] = 0;
-    if (++p->at[0] < s->window.out[0])
-        return;
-    p->at[0] = 0;
-    p->image++;
-}
-
-/* One tap of `run` pixels of a line; x is where the first of them reads. */
-static void point_tap(const struct rows_source *from, const float *line, int64_t x, int64_t run,
-                      const float **to)
-{
-    const struct conv_shape *s = &from->state->shape;
-    const float *zeros = from->state->zeros;
-    int64_t in = s->window.in[2], stride = s->window.stride[2], pixel = s->x_at[2];
-    if (x >= 0 && x + (run - 1) * stride < in) {
-        line += x * pixel;
-        for (int64_t m = 0; m < run; m++)
-            to[m] = line + m * stride * pixel;
-        return;
-    }
-    for (int64_t m = 0; m < run; m++, x += stride)
-        to[m] = (uint64_t)x < (uint64_t)in ? line + x * pixel : zeros;
-}
-
-static void point_line(const struct rows_source *from, const struct place *p, int64_t run,
-                       const float **to, int64_t step)
-{
-    const struct conv_shape *s = &from->state->shape;
-    const struct window *w = &s->window;
-    const float *image = from->x + p->image * s->x_image;
-    int64_t first[SPATIAL_MAX];
-    for (int d = 0; d < SPATIAL_MAX; d++)
-        first[d] = p->at[d] * w->stride[d] - w->pad_begin[d];
-    for (int64_t a = 0; a < w->kernel[0]; a++) {
-        int64_t z = first[0] + a * w->dilation[0];
-        for (int64_t b = 0; b < w->kernel[1]; b++) {
-            int64_t y = first[1] + b * w->dilation[1];
-            bool inside = (uint64_t)z < (uint64_t)w->in[0] && (uint64_t)y < (uint64_t)w->in[1];
-            const float *line = image + z * s->x_at[0] + y * s->x_at[1];
-            for (int64_t c = 0; c < w->kernel[2]; c++, to += step) {
-                if (inside)
-                    point_tap(from, line, first[2] + c * w->dilation[2], run, to);
-                for (int64_t m = 0; !inside && m < run; m++)
-                    to[m] = from->state->zeros;
-            }
-        }
-    }
-}
-
-static void rows(const struct gemm_rows *wanted, const float **to, int64_t step)
-{
-    const struct rows_source *from = wanted->source;
-    const struct conv_shape *s = &from->state->shape;
-    int64_t count = wanted->count;
-    int64_t groups = from->state->groups, image = wanted->batch / groups;
-    struct rows_source group = *from;
-    group.x += wanted->batch % groups * s->group_in * from->state->merged;
-    if (from->state->linear) {
-        const float *x = group.x + image * s->x_image + wanted->row * s->x_at[2];
-        for (int64_t m = 0; m < count; m++)
-            to[m] = x + m * s->x_at[2];
-        return;
-    }
-    struct place place = place_of(s, image, wanted->row);
-    while (count > 0) {
-        int64_t run = s->window.out[2] - place.at[2];
-        run = smaller(run, count);
-        point_line(&group, &place, run, to, step);
-        next_line(s, &place);
-        to += run;
-        count -= run;
-    }
-}
-
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     const struct conv_shape *s = &state->shape;
-    struct rows_source source = {state, args->in[0]};
-    struct gemm_call call = {.rows = rows,
+    struct conv_source source = conv_source_of(s, sizeof(float), args->in[0], state->zeros);
+    source.groups = state->groups;
+    source.group_bytes *= state->merged;
+    struct gemm_call call = {.rows = conv_source_rows,
                              .source = &source,
                              .zeros = state->without_padding ? state->zeros : NULL,
                              .b = panels(state, args),

@@ -152,7 +152,7 @@ enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struc
                             struct error *why)
 {
     *s = (struct conv_shape){0};
-    if (!query_all_dtype(q, DTYPE_F32))
+    if (!(wishes & CONV_BYTES) && !query_all_dtype(q, DTYPE_F32))
         return UNSUPPORTED(why, "only f32");
     const struct shape *x = &q->in[0].shape;
     struct window window;
@@ -170,7 +170,7 @@ enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struc
     bool even = s->images == 1 || s->y_image == s->pixels * s->y_pixel;
     if (!even || wishes & CONV_BY_IMAGE || read_posts(q, true, s, why) != STATUS_OK)
         TRY(read_posts(q, false, s, why));
-    s->bias = q->node->op_inputs > 2 && query_in(q, 2);
+    s->bias = !(wishes & CONV_BYTES) && q->node->op_inputs > 2 && query_in(q, 2);
     if (s->bias)
         prepend_bias(s);
     return STATUS_OK;

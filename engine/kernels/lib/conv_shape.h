@@ -30,6 +30,7 @@ enum conv_wish {
     CONV_PLAIN = 0,
     CONV_PLANES = 1,   /* the input may have any channel stride */
     CONV_BY_IMAGE = 2, /* never fold images */
+    CONV_BYTES = 4,    /* of ConvBytes instead of floats */
 };
 
 /* Fills the shape or says why the node is not for native kernels. */

@@ -24,10 +24,11 @@ struct chunk {
     float *copy;
     void *scratch; /* of the caller's */
     const float *b, *bias;
-    float *c;         /* NULL: narrow */
-    uint16_t *narrow; /* NULL: c */
-    float *sums;      /* narrow, before the last pass; for the chunk's first row and column */
+    float *c;     /* NULL: narrow */
+    char *narrow; /* NULL: c */
+    float *sums;  /* narrow, before the last pass; for the chunk's first row and column */
     const float *operands[GEMM_STEP_MAX];
+    struct gemm_rescale rescale; /* for the tiles of a panel */
 };
 
 /* A pass over the reduction: taps [tap, tap + taps), elements [first, first + k) of each. */
@@ -60,7 +61,7 @@ static void locate_batch(struct chunk *k)
         for (int s = 0; s < steps; s++)
             operand[s] += at * call->post->steps[s].batch[d];
     }
-    k->narrow = k->plan->size.narrow ? (uint16_t *)call->c + c : NULL;
+    k->narrow = k->plan->size.narrow ? (char *)call->c + c * k->plan->size.narrow : NULL;
     k->c = k->narrow ? NULL : (float *)call->c + c;
     int64_t b = call->b_period ? k->batch % call->b_period : k->batch;
     k->b = call->b + b * call->b_batch;
@@ -200,8 +201,16 @@ static bool pass_is_dense(const struct chunk *k, const struct pass *pass)
            k->rows[1] - k->rows[0] == s->k;
 }
 
+static const struct gemm_rescale *rescale_from(struct chunk *k, int64_t column)
+{
+    k->rescale = *k->call->rescale;
+    k->rescale.scale += column;
+    k->rescale.offset += column;
+    return &k->rescale;
+}
+
 /* Where the tile at (row, column) of C leaves its sums, and what they start from. */
-static void place_results(const struct chunk *k, int64_t row, int64_t column, bool last,
+static void place_results(struct chunk *k, int64_t row, int64_t column, bool last,
                           struct gemm_tile *tile)
 {
     const struct gemm_plan *p = k->plan;
@@ -209,20 +218,22 @@ static void place_results(const struct chunk *k, int64_t row, int64_t column, bo
     int64_t first = k->panel0 * p->size.vectors * VL, at = k->batch * p->size.m + row;
     tile->c_row = k->narrow ? p->sums_row : call->c_row;
     tile->c = k->narrow ? k->sums + column - first : k->c + row * call->c_row + column;
-    tile->narrow = k->narrow && last ? k->narrow + row * call->c_row + column : NULL;
+    tile->narrow =
+        k->narrow && last ? k->narrow + (row * call->c_row + column) * p->size.narrow : NULL;
     tile->narrow_row = call->c_row;
     tile->bias = k->bias ? k->bias + column : NULL;
     tile->scale = call->scale ? call->scale + at : NULL;
     tile->shift = call->shift ? call->shift + at : NULL;
     tile->shift_by = call->shift ? call->shift_by + column : NULL;
+    tile->rescale = call->rescale && last ? rescale_from(k, column) : NULL;
 }
 
 /* The tile below one of `rows` rows. */
-static void move_down(struct gemm_tile *tile, int64_t rows)
+static void move_down(struct gemm_tile *tile, int64_t rows, int narrow)
 {
     tile->c += rows * tile->c_row;
     if (tile->narrow)
-        tile->narrow += rows * tile->narrow_row;
+        tile->narrow = (char *)tile->narrow + rows * tile->narrow_row * narrow;
     if (tile->scale)
         tile->scale += rows;
     if (tile->shift)
@@ -271,7 +282,7 @@ static const float *take_ahead(struct ahead *ahead, const float *const *rows,
 }
 
 /* The topmost tile of a chunk in a panel, but for its rows of A. */
-static struct gemm_tile top_tile(const struct chunk *k, const struct pass *pass, int64_t panel)
+static struct gemm_tile top_tile(struct chunk *k, const struct pass *pass, int64_t panel)
 {
     const struct gemm_plan *p = k->plan;
     bool copy = p->size.copy,
@@ -368,7 +379,7 @@ static void run_tile(const struct chunk *k, gemm_tile_fn *run, const struct gemm
         run(tile);
 }
 
-static void run_panel(const struct chunk *k, const struct pass *pass, int64_t panel)
+static void run_panel(struct chunk *k, const struct pass *pass, int64_t panel)
 {
     const struct gemm_plan *p = k->plan;
     const float *operands[GEMM_STEP_MAX];
@@ -395,13 +406,13 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
         if (zeros)
             less = without_padding(&tile, count, vectors, zeros);
         run_tile(k, is_thick ? thick : thin, zeros ? &less : &tile, index, panel);
-        move_down(&tile, count);
+        move_down(&tile, count, p->size.narrow);
         for (int s = 0; tile.post && s < tile.post->count; s++)
             operands[s] += count * tile.post->steps[s].row;
     }
 }
 
-static void run_pass(const struct chunk *k, const struct pass *pass)
+static void run_pass(struct chunk *k, const struct pass *pass)
 {
     if (k->plan->size.copy)
         copy_rows(k, pass);

@@ -25,8 +25,9 @@
 struct gemm_size {
     int64_t batch, m, n;
     int64_t taps, k;     /* k: elements (words, see gemm_tile.h) per tap */
-    enum gemm_math math; /* when that is not GEMM_F32: one tap, and no post that reads memory */
-    bool narrow;         /* C is bf16; c, c_row and c_batch of the call are in such elements */
+    enum gemm_math math; /* when that is not GEMM_F32: no post that reads memory */
+    int narrow;          /* bytes of an element of C, bf16 or a byte, in which c, c_row and c_batch
+                            of the call are; 0: a word */
     bool flip;           /* with copy: the sign bits of A's bytes are turned over */
     int64_t row_bytes;   /* with copy: what a row of A has, zeros follow; 0: k whole words */
     int vectors;         /* width of a panel in vectors */
@@ -142,7 +143,8 @@ struct gemm_call {
     int64_t bias_batch; /* like b_batch */
     /* Of bytes, see struct gemm_tile: per row of all batches, and shift_by like bias. */
     const int32_t *scale, *shift, *shift_by;
-    void *c; /* float, i32 or bf16 */
+    const struct gemm_rescale *rescale; /* of bytes; NULL: C has their sums */
+    void *c;                            /* float, i32, bf16 or bytes */
     int64_t c_row;
     const struct gemm_post *post; /* NULL: none */
     const void *const *in;        /* operands of posts: kernel_args.in */

@@ -51,7 +51,9 @@ SIMD_INLINE bool gemm_is_bytes(enum gemm_math math)
 SIMD_INLINE vf gemm_correction(const struct gemm_tile *t, int m, int n)
 {
     const int32_t *columns = (const int32_t *)(const void *)t->bias;
-    vi sum = vi_mul(vi_set1(t->scale[m]), vi_load(columns + n * VL));
+    vi sum = vi_load(columns + n * VL);
+    if (t->scale)
+        sum = vi_mul(vi_set1(t->scale[m]), sum);
     if (t->shift)
         sum = vi_add(sum, vi_mul(vi_set1(t->shift[m]), vi_load(t->shift_by + n * VL)));
     return vf_bits(sum);
@@ -206,12 +208,43 @@ SIMD_INLINE void gemm_store(const struct gemm_tile *t, int mr, int nv, gemm_sums
     }
 }
 
+/* Sums of bytes to floats. */
+SIMD_INLINE void gemm_rescale_sums(const struct gemm_rescale *r, int mr, int nv, gemm_sums acc)
+{
+    vf low = vf_set1(r->low), high = vf_set1(r->high);
+    UNROLLED (n, nv) {
+        vf scale = vf_load(r->scale + n * VL), offset = vf_load(r->offset + n * VL);
+        UNROLLED (m, mr) {
+            vf y = vf_add(vf_mul(vf_from_vi(vi_bits(acc[m][n])), scale), offset);
+            acc[m][n] = vf_min(vf_max(y, low), high);
+        }
+    }
+}
+
+SIMD_INLINE void gemm_store_bytes(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
+{
+    vi zero = vi_set1(t->rescale->zero);
+    uint8_t *to = t->narrow;
+    UNROLLED (m, mr) {
+        UNROLLED (n, nv)
+            vi_store_bytes(to + n * VL, n < nv - 1 ? VL : t->last,
+                           vi_add(vi_from_vf(acc[m][n]), zero));
+        to += t->narrow_row;
+    }
+}
+
 SIMD_INLINE void gemm_tile_run(const struct gemm_tile *t, enum gemm_math math, int mr, int nv)
 {
     gemm_sums acc;
     gemm_begin(t, math, mr, nv, acc);
     gemm_sum_up(t, math, mr, nv, acc);
-    bool is_float = !gemm_is_bytes(math), steps = is_float && t->post;
+    bool bytes = gemm_is_bytes(math), is_float = !bytes, steps = t->post;
+    if (bytes && t->rescale)
+        gemm_rescale_sums(t->rescale, mr, nv, acc);
+    if (bytes && t->narrow) {
+        gemm_store_bytes(t, mr, nv, acc);
+        return;
+    }
     if (is_float && t->resume)
         gemm_add_earlier(t, mr, nv, acc);
     if (steps && t->post->light)

@@ -53,7 +53,7 @@ static void plan_sums(struct gemm_plan *p)
     int64_t rows = divide_up(p->tiles, p->chunk_rows) * s->rows;
     p->sums_row = columns + 16; /* no power of two */
     p->sums_bytes = 0;
-    if (s->narrow && s->k > p->k_block)
+    if (s->narrow && s->taps * s->k > p->taps_block * p->k_block)
         p->sums_bytes = (size_t)(rows * p->sums_row) * sizeof(float);
 }
 

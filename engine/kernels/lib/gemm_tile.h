@@ -42,6 +42,14 @@ enum gemm_math {
     GEMM_MATH_COUNT,
 };
 
+/* What becomes of whole sums of bytes: sum times scale plus offset, clamped, as a float; or rounded
+ * and moved by `zero` to a byte of C, which low and high make sure to hold it. */
+struct gemm_rescale {
+    const float *scale, *offset; /* per column, padded like a bias */
+    float low, high;
+    int32_t zero;
+};
+
 struct gemm_tile {
     const float *const *rows; /* [taps][row_step] */
     int64_t row_step;
@@ -51,11 +59,12 @@ struct gemm_tile {
     const float *b;     /* panel [taps * k][vectors * VL] */
     float *c;           /* rows c_row apart */
     int64_t c_row;
-    uint16_t *narrow; /* the sums end here as bf16, rows narrow_row apart; NULL: in c */
+    void *narrow; /* the sums end here as bf16 or bytes, rows narrow_row apart; NULL: in c */
     int64_t narrow_row;
-    const float *bias; /* [vectors * VL]; NULL: zero. Bytes: i32, see scale */
-    /* Bytes, when there is a bias: sums start from scale[row] bias[column], plus, if there is a
-     * shift, shift[row] shift_by[column]. */
+    const struct gemm_rescale *rescale; /* of bytes, for the tile's first column; NULL: no more */
+    const float *bias;                  /* [vectors * VL]; NULL: zero. Bytes: i32, see scale */
+    /* Bytes, when there is a bias: sums start from scale[row] bias[column], scale NULL being 1,
+     * plus, if there is a shift, shift[row] shift_by[column]. */
     const int32_t *scale, *shift, *shift_by;
     int64_t last;                 /* columns in the last vector, 1 .. VL */
     bool stream;                  /* past the caches; c and c_row aligned to vectors, last == VL */

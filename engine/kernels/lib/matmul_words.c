@@ -1,63 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/matmul_words.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/copy_block.h"
+#include "engine/kernels/lib/word_tunings.h"
 #include "engine/kernels/lib/workspace.h"
 
 enum { WORD = 4, LINE_WORDS = 16, ROWS_PER_TASK = 64, A = 0, B = 1, SIGN = 128 };
 
-struct tuning {
-    enum gemm_math math;
-    int vectors, rows;
-};
-
-enum { TUNINGS = 4 };
-
-/* For two-byte and one-byte elements; best guesses first. The last one of each needs no instruction
- * that a CPU of this set might lack. */
-#if defined(__AVX512F__)
-static const struct tuning tunings[2][TUNINGS] = {
-    {{GEMM_BF16_DOT, 2, 12}, {GEMM_BF16_DOT, 4, 6}, {GEMM_BF16_DOT, 3, 8}, {GEMM_BF16, 2, 12}},
-    {{GEMM_BYTES_DOT, 2, 12}, {GEMM_BYTES_DOT, 4, 6}, {GEMM_BYTES_DOT, 3, 8}, {GEMM_BYTES, 2, 12}}};
-static bool (*const has_byte_dots)(void) = cpu_has_vnni;
-#elif defined(__AVX2__)
-static const struct tuning tunings[2][TUNINGS] = {
-    {{GEMM_BF16, 2, 6}, {GEMM_BF16, 3, 4}},
-    {{GEMM_BYTES_DOT, 2, 6}, {GEMM_BYTES_DOT, 3, 4}, {GEMM_BYTES, 2, 5}, {GEMM_BYTES, 2, 6}}};
-static bool (*const has_byte_dots)(void) = cpu_has_avx_vnni;
-#else
-static bool (*const has_byte_dots)(void) = cpu_has_avx_vnni;
-static const struct tuning tunings[2][TUNINGS] = {{{GEMM_BF16, 4, 4}}, {{GEMM_BYTES, 4, 4}}};
-#endif
-
-/* Products up to this are fast enough for the tests to try everything. */
-#define SMALL_MACS 1e7
-
-static bool can_run(const struct tuning *t, const struct tuning *list, const struct matmul_shape *s)
+static double macs_of(const struct matmul_words *w)
 {
-    bool dots = list[0].math == GEMM_BF16_DOT ? cpu_has_bf16() : has_byte_dots();
-    bool plain = t->math == GEMM_BF16 || t->math == GEMM_BYTES;
-    double macs = (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
-    if (!plain)
-        return dots;
-    return list[0].math == t->math || !dots || macs <= SMALL_MACS;
-}
-
-/* The tuning of a variant, or how many there are when that is too large. */
-static int find_tuning(const struct matmul_words *w, int variant, const struct tuning **found)
-{
-    const struct tuning *list = tunings[w->element == 1];
-    int count = 0;
-    *found = NULL;
-    for (int k = 0; k < TUNINGS && list[k].rows; k++)
-        if (can_run(&list[k], list, &w->shape) && count++ == variant)
-            *found = &list[k];
-    return count;
+    const struct matmul_shape *s = &w->shape;
+    return (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
 }
 
 enum status matmul_words_check(const struct matmul_words *words, struct error *why)
@@ -81,7 +40,7 @@ static bool whole_words(const struct matmul_words *w)
     return all * w->element % WORD == 0;
 }
 
-static void size_product(const struct kernel_query *q, const struct tuning *t,
+static void size_product(const struct kernel_query *q, const struct word_tuning *t,
                          struct kernel_state *s)
 {
     const struct matmul_shape *shape = &s->words.shape;
@@ -93,7 +52,7 @@ static void size_product(const struct kernel_query *q, const struct tuning *t,
                              .taps = 1,
                              .k = divide_up(shape->k, per),
                              .math = t->math,
-                             .narrow = !s->is_bytes,
+                             .narrow = s->is_bytes ? 0 : (int)sizeof(uint16_t),
                              .flip = s->is_bytes && s->words.signed_a,
                              .row_bytes = shape->k * s->words.element,
                              .vectors = t->vectors,
@@ -137,9 +96,9 @@ static bool is_list(const struct kernel_query *q, int input)
 enum status words_plan(matmul_words_from *from, const struct kernel_query *q, int variant,
                        struct kernel_state *s, struct error *why)
 {
-    const struct tuning *t;
+    const struct word_tuning *t;
     TRY(from(q, &s->words, why));
-    find_tuning(&s->words, variant, &t);
+    word_tunings(s->words.element, macs_of(&s->words), variant, &t);
     s->zero_per_row = is_list(q, s->words.zero_a);
     s->zero_per_column = is_list(q, s->words.zero_b);
     s->shared = true;
@@ -162,8 +121,8 @@ enum status words_plan(matmul_words_from *from, const struct kernel_query *q, in
 
 int words_variants(const struct kernel_state *s)
 {
-    const struct tuning *none;
-    return find_tuning(&s->words, TUNINGS, &none);
+    const struct word_tuning *none;
+    return word_tunings(s->words.element, macs_of(&s->words), INT_MAX, &none);
 }
 
 void words_describe(const struct kernel_state *s, char *text, size_t size)

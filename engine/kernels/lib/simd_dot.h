@@ -30,6 +30,9 @@ SIMD_INLINE vi word_signed(vi w, int odd)
 { return _mm512_srai_epi16(odd ? w : _mm512_slli_epi16(w, 8), 8); }
 SIMD_INLINE vi vi_dot_shorts(vi sum, vi a, vi b)
 { return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b)); }
+/* The lowest bytes of the first `count` lanes. */
+SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
+{ _mm512_mask_cvtepi32_storeu_epi8(p, vm_first(count), v); }
 SIMD_INLINE vi vi_mul(vi a, vi b) { return _mm512_mullo_epi32(a, b); }
 /* To nearest even; a NaN must not round to infinity. */
 SIMD_INLINE __m256i vf_to_bf16(vf v)
@@ -66,6 +69,15 @@ SIMD_INLINE vi word_signed(vi w, int odd)
 { return _mm256_srai_epi16(odd ? w : _mm256_slli_epi16(w, 8), 8); }
 SIMD_INLINE vi vi_dot_shorts(vi sum, vi a, vi b)
 { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
+SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
+{
+    const vi lowest = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                                       -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1);
+    vi halves = _mm256_shuffle_epi8(v, lowest);
+    __m128i all = _mm_or_si128(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+    int64_t bytes = _mm_cvtsi128_si64(all);
+    memcpy(p, &bytes, count < VL ? (size_t)count : (size_t)VL);
+}
 SIMD_INLINE vi vi_mul(vi a, vi b) { return _mm256_mullo_epi32(a, b); }
 SIMD_INLINE __m128i vf_to_bf16(vf v)
 {
@@ -102,6 +114,8 @@ SIMD_INLINE vi word_signed(vi w, int odd)
 { return word_shorts((int8_t)(w >> 8 * odd), (int8_t)(w >> (16 + 8 * odd))); }
 SIMD_INLINE vi vi_dot_shorts(vi sum, vi a, vi b)
 { return vi_add(sum, vi_add((int16_t)a * (int16_t)b, (int16_t)(a >> 16) * (int16_t)(b >> 16))); }
+SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
+{ (void)count; *p = (uint8_t)v; }
 SIMD_INLINE vi vi_mul(vi a, vi b) { return (vi)((uint32_t)a * (uint32_t)b); }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { *p = bfloat_from_float(v); }
 SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v) { if (m) vf_store_bf16(p, v); }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text/options.h"
+#include "engine/graph/op_list.h"
 #include "engine/ops/family/op_index.h"
 #include "engine/reference/fold.h"
 #include "workloads/onnx/import/import.h"
@@ -124,6 +125,13 @@ static void fold_const_inputs(struct importer *im, const struct draft *d, struct
 
 /* ---- from a draft to the graph ---- */
 
+/* Quantised weights stay what they are, for kernels that multiply bytes; no shape is made so. */
+static bool is_quantised_list(const struct graph *g, int n)
+{
+    const struct node *node = &g->nodes[n];
+    return node->op == &op_dequantize_linear && g->values[node->inputs[0]].shape.rank > 0;
+}
+
 /* Values are named after the outputs in the file, the node after itself. */
 static const char *value_name(struct importer *im, const Onnx__NodeProto *node)
 {
@@ -202,6 +210,8 @@ static enum status add_draft(struct importer *im, const Onnx__NodeProto *node, s
     TRY(check_indices(g, n, err));
     TRY(count_outputs(g, n, err));
     struct error ignored;
+    if (is_quantised_list(g, n))
+        return STATUS_OK;
     status = fold_node(g, n, &FOLD_SMALL, &ignored);
     return status == STATUS_NO_MEMORY ? FAIL_NO_MEMORY(err) : STATUS_OK;
 }
