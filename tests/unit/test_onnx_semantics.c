@@ -59,11 +59,11 @@ static const struct made models[] = {
      "in x f32[5,4]; in i i64[N]; const one i64[]=1; j = Add(i one);"
      "y = Gather(x j) \"look_up\"; out y f32[N,4]",
      {NULL}},
-    /* Outputs whose files would have one name, and outputs that are inputs or constants. */
     {"open_length",
      "in ids f32[batch,sequence]; in positions f32[sequence]; y = Add(ids positions); "
      "out y f32[batch,sequence]",
-     {NULL}},
+     {"\"sequence\"", "left open by the file"}},
+    /* Outputs whose files would have one name, and outputs that are inputs or constants. */
     {"same_file",
      "in x f32[2]; a/b = Relu(x); a_b = Abs(x); a:b = Neg(x); \u51fa\u529b = Exp(x);"
      "\u5165\u529b = Sqrt(x); out a/b f32[2]; out a_b f32[2]; out a:b f32[2];"
