@@ -80,6 +80,7 @@ REGISTER(op, dequantize_linear) = {
     .inputs_min = 2,
     .inputs_max = 3,
     .attrs = attrs,
+    .layout = LAYOUT_RULE_AXIS,
     .infer = infer,
     .cost = cost,
     .reference = reference,

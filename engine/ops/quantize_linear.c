@@ -96,6 +96,7 @@ REGISTER(op, quantize_linear) = {
     .inputs_min = 2,
     .inputs_max = 3,
     .attrs = attrs,
+    .layout = LAYOUT_RULE_AXIS,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -9,106 +9,37 @@
 #include <float.h>
 #include <stdlib.h>
 
-#include "engine/compile/passes/rewrite.h"
+#include "engine/compile/passes/quantised.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/lib/op_args.h"
 
-/* A tensor of bytes with one scale and zero point. */
-struct quantised {
-    int value;
-    double scale;
-    int64_t zero;
-};
-
 /* What a node will be. */
 struct product {
-    struct quantised x, y; /* y.value NONE: f32 */
-    int weights, bias;     /* bias NONE: 0 */
+    const struct op *op;
+    struct quantised x;
+    struct quantised_end end;
+    bool to_bytes;     /* end is there; else the result is f32 */
+    int weights, bias; /* bias NONE: 0 */
+    int weights_scale; /* one for all channels or one each */
     int64_t channels, w_zero;
-    int old;          /* the value in whose place it comes */
-    double low, high; /* between which y is kept before it is rounded */
+    bool turned; /* of a matrix: a row for each channel */
+    int old;     /* the value in whose place it comes */
     float *scale, *offset;
 };
 
-static bool is_byte(const struct graph *g, int v)
-{
-    return g->values[v].dtype == DTYPE_U8 || g->values[v].dtype == DTYPE_I8;
-}
-
-/* ---- fixed numbers ---- */
-
-/* Contents as doubles, malloc'd; NULL: they are not known, of another type, or no memory. */
-static double *numbers_of(const struct graph *g, int v)
-{
-    const struct value *value = &g->values[v];
-    struct ref_tensor tensor;
-    if (!value_is_fixed(value))
-        return NULL;
-    size_t bytes = value_size(value);
-    void *data = malloc(bytes + 1);
-    int64_t count = shape_count(&value->shape);
-    double *numbers = malloc((size_t)count * sizeof(*numbers) + 1);
-    bool read = false;
-    if (data && numbers) {
-        value_materialise(value, data);
-        read = ref_from_data(&tensor, value->dtype, &value->shape, data, NULL) == STATUS_OK;
-    }
-    for (int64_t k = 0; read && k < count; k++)
-        numbers[k] = ref_get(&tensor, k);
-    if (read)
-        ref_release(&tensor);
-    free(data);
-    if (read)
-        return numbers;
-    free(numbers);
-    return NULL;
-}
-
-/* The one number of all zero points; an absent input: 0. */
-static bool zero_of(const struct graph *g, const struct node *node, int64_t *zero)
-{
-    *zero = 0;
-    if (node->op_inputs < 3 || node->inputs[2] == NONE)
-        return true;
-    double *numbers = numbers_of(g, node->inputs[2]);
-    int64_t count = shape_count(&g->values[node->inputs[2]].shape);
-    bool same = numbers && count > 0;
-    for (int64_t k = 1; same && k < count; k++)
-        same = numbers[k] == numbers[0];
-    if (same)
-        *zero = (int64_t)numbers[0];
-    free(numbers);
-    return same;
-}
-
-/* Scale and zero point of a whole tensor of bytes, of Quantize- or DequantizeLinear. */
-static bool read_scale(const struct graph *g, const struct node *node, struct quantised *q)
-{
-    const struct value *scale = &g->values[node->inputs[1]];
-    return scale->dtype == DTYPE_F32 && rewrite_scalar(g, node->inputs[1], &q->scale) &&
-           q->scale > 0 && zero_of(g, node, &q->zero);
-}
-
-static bool dequantised(const struct graph *g, int v, struct quantised *q)
-{
-    const struct node *node = rewrite_producer(g, v, &op_dequantize_linear);
-    if (!node || !is_byte(g, node->inputs[0]) || g->values[v].dtype != DTYPE_F32)
-        return false;
-    q->value = node->inputs[0];
-    return read_scale(g, node, q);
-}
-
-/* Numbers of a fixed f32 tensor, or of a fixed integer one that is dequantised; as above. */
+/* Numbers of a fixed f32 tensor, or of a fixed integer one that is dequantised: malloc'd, or NULL.
+ */
 static double *floats_of(const struct graph *g, int v)
 {
     const struct node *node = rewrite_producer(g, v, &op_dequantize_linear);
     struct quantised q = {.zero = 0};
     if (!node)
-        return g->values[v].dtype == DTYPE_F32 ? numbers_of(g, v) : NULL;
-    double *numbers = numbers_of(g, node->inputs[0]), *scales = numbers_of(g, node->inputs[1]);
+        return g->values[v].dtype == DTYPE_F32 ? quantised_numbers(g, v) : NULL;
+    double *numbers = quantised_numbers(g, node->inputs[0]),
+           *scales = quantised_numbers(g, node->inputs[1]);
     int64_t count = shape_count(&g->values[v].shape);
     int64_t of = shape_count(&g->values[node->inputs[1]].shape);
-    bool known = numbers && scales && (of == 1 || of == count) && zero_of(g, node, &q.zero);
+    bool known = numbers && scales && (of == 1 || of == count) && quantised_zero(g, node, &q.zero);
     for (int64_t k = 0; known && k < count; k++)
         numbers[k] = (numbers[k] - (double)q.zero) * scales[of == 1 ? 0 : k];
     free(scales);
@@ -124,62 +55,58 @@ static double *floats_of(const struct graph *g, int v)
 static bool read_weights(const struct graph *g, int v, int axis, struct product *p)
 {
     const struct node *node = rewrite_producer(g, v, &op_dequantize_linear);
-    if (!node || !is_byte(g, node->inputs[0]) || !value_is_fixed(&g->values[node->inputs[0]]) ||
+    if (!node || !quantised_is_byte(g, node->inputs[0]) ||
+        !value_is_fixed(&g->values[node->inputs[0]]) ||
         g->values[node->inputs[1]].dtype != DTYPE_F32)
         return false;
     const struct shape *shape = &g->values[node->inputs[0]].shape;
-    int64_t scales = shape_count(&g->values[node->inputs[1]].shape);
+    const struct shape *scales = &g->values[node->inputs[1]].shape;
     int64_t given = node_int(node, "axis", 1);
     p->weights = node->inputs[0];
+    p->weights_scale = node->inputs[1];
     p->channels = shape->dim[axis];
-    bool of_channels = scales == p->channels && g->values[node->inputs[1]].shape.rank == 1 &&
+    bool of_channels = scales->rank == 1 && scales->dim[0] == p->channels &&
                        (given < 0 ? given + shape->rank : given) == axis;
-    return (scales == 1 || of_channels) && zero_of(g, node, &p->w_zero) &&
+    return (shape_count(scales) == 1 || of_channels) && quantised_zero(g, node, &p->w_zero) &&
            p->w_zero == (g->values[p->weights].dtype == DTYPE_U8 ? 128 : 0);
-}
-
-/* The bounds of a Clip; false: they are not known. */
-static bool read_clip(const struct graph *g, const struct node *node, double bounds[2])
-{
-    for (int k = 0; k < 2; k++)
-        if (node->op_inputs > k + 1 && node->inputs[k + 1] != NONE &&
-            !rewrite_scalar(g, node->inputs[k + 1], &bounds[k]))
-            return false;
-    return true;
-}
-
-/* Follows the result through Relu or Clip to QuantizeLinear, if that is all that happens to it. */
-static void read_end(const struct graph *g, struct product *p)
-{
-    double bounds[2] = {-(double)FLT_MAX, (double)FLT_MAX};
-    int n = rewrite_only_user(g, p->old);
-    const struct node *node = n == NONE ? NULL : &g->nodes[n];
-    bool bent =
-        node && ((node->op == &op_relu && !node->post_count) ||
-                 (node->op == &op_clip && node->inputs[0] == p->old && read_clip(g, node, bounds)));
-    if (bent && node->op == &op_relu)
-        bounds[0] = 0;
-    int before = bent ? node->outputs[0] : p->old;
-    n = bent ? rewrite_only_user(g, before) : n;
-    node = n == NONE ? NULL : &g->nodes[n];
-    if (!node || node->op != &op_quantize_linear || node->inputs[0] != before ||
-        !is_byte(g, node->outputs[0]) || !read_scale(g, node, &p->y))
-        return;
-    p->y.value = p->old = node->outputs[0];
-    p->low = bounds[0];
-    p->high = bounds[1];
 }
 
 static bool read_conv(const struct graph *g, const struct node *node, struct product *p)
 {
-    if (node->dead || node->post_count || node->op != &op_conv || node_int(node, "group", 1) != 1)
+    if (node->op != &op_conv || node_int(node, "group", 1) != 1)
         return false;
-    *p = (struct product){.y.value = NONE,
-                          .old = node->outputs[0],
-                          .bias = node->op_inputs > 2 ? node->inputs[2] : NONE,
-                          .low = -(double)FLT_MAX,
-                          .high = (double)FLT_MAX};
-    return dequantised(g, node->inputs[0], &p->x) && read_weights(g, node->inputs[1], 0, p);
+    p->op = &op_conv_bytes;
+    p->bias = node->op_inputs > 2 ? node->inputs[2] : NONE;
+    return read_weights(g, node->inputs[1], 0, p);
+}
+
+static bool read_matmul(const struct graph *g, const struct node *node, struct product *p)
+{
+    bool gemm = node->op == &op_gemm;
+    if ((!gemm && node->op != &op_mat_mul) || g->values[node->inputs[1]].shape.rank != 2)
+        return false;
+    p->op = &op_mat_mul_bytes;
+    p->turned = gemm && node_int(node, "transB", 0);
+    p->bias = gemm && node->op_inputs > 2 ? node->inputs[2] : NONE;
+    if (gemm && (node_int(node, "transA", 0) || node_float(node, "alpha", 1) != 1 ||
+                 (p->bias != NONE && node_float(node, "beta", 1) != 1)))
+        return false;
+    return read_weights(g, node->inputs[1], p->turned ? 0 : 1, p) &&
+           (p->bias == NONE || shape_count(&g->values[p->bias].shape) == p->channels);
+}
+
+static bool read_product(const struct graph *g, const struct node *node, struct product *p)
+{
+    if (node->dead || node->post_count)
+        return false;
+    *p = (struct product){.old = node->outputs[0]};
+    if (!(read_conv(g, node, p) || read_matmul(g, node, p)) ||
+        !quantised_source(g, node->inputs[0], &p->x))
+        return false;
+    p->to_bytes = quantised_end(g, p->old, &p->end);
+    if (p->to_bytes)
+        p->old = p->end.y.value;
+    return true;
 }
 
 /* ---- the replacement ---- */
@@ -190,13 +117,12 @@ static float rounded(double x)
 }
 
 /* Of the channels, malloc'd in p; false: the bias is not known, or there is no memory. */
-static bool make_factors(const struct graph *g, int weights, struct product *p)
+static bool make_factors(const struct graph *g, struct product *p)
 {
-    const struct node *node = rewrite_producer(g, weights, &op_dequantize_linear);
-    double *scales = numbers_of(g, node->inputs[1]);
+    double *scales = quantised_numbers(g, p->weights_scale);
     double *bias = p->bias == NONE ? NULL : floats_of(g, p->bias);
-    int64_t count = shape_count(&g->values[node->inputs[1]].shape);
-    double unit = p->y.value == NONE ? 1 : p->y.scale;
+    int64_t count = shape_count(&g->values[p->weights_scale].shape);
+    double unit = p->to_bytes ? p->end.y.scale : 1;
     size_t bytes = (size_t)p->channels * sizeof(float) + 1;
     p->scale = malloc(bytes);
     p->offset = malloc(bytes);
@@ -214,34 +140,69 @@ static bool make_factors(const struct graph *g, int weights, struct product *p)
     return known;
 }
 
-enum { CONV_ATTRS = 6, ALL_ATTRS = CONV_ATTRS + 6 };
+/* What a result of bytes is made of: where it is cut, rounded and moved. */
+enum { END_ATTRS = 4 };
+static void end_attrs(const struct graph *g, const struct quantised_end *end, struct attr *attrs)
+{
+    attrs[0] = attr_int("zero", end->y.zero);
+    attrs[1] = attr_int("to", dtype_to_onnx(g->values[end->y.value].dtype));
+    attrs[2] = attr_float("low", (double)rounded(end->low / end->y.scale));
+    attrs[3] = attr_float("high", (double)rounded(end->high / end->y.scale));
+}
 
-static enum status replace(struct graph *g, const struct node *node, const char *op,
-                           struct product *p, struct error *err)
+static enum status replace_product(struct graph *g, const struct node *node, struct product *p,
+                                   struct error *err)
 {
     static const char *const kept[] = {"auto_pad",     "dilations", "group",
                                        "kernel_shape", "pads",      "strides"};
-    struct attr attrs[ALL_ATTRS];
+    struct attr attrs[ARRAY_COUNT(kept) + END_ATTRS + 3];
     int count = 0;
-    double unit = p->y.value == NONE ? 1 : p->y.scale;
     struct shape channels = shape_of(p->channels);
     int inputs[] = {p->x.value, p->weights, rewrite_weight(g, "rescale", channels, p->scale),
                     rewrite_weight(g, "offset", channels, p->offset)};
-    for (int k = 0; k < ARRAY_COUNT(kept); k++)
+    for (int k = 0; p->op == &op_conv_bytes && k < ARRAY_COUNT(kept); k++)
         if (node_attr(node, kept[k]))
             attrs[count++] = *node_attr(node, kept[k]);
     attrs[count++] = attr_int("x_zero", p->x.zero);
     attrs[count++] = attr_int("w_zero", p->w_zero);
-    attrs[count++] = attr_int("zero", p->y.value == NONE ? 0 : p->y.zero);
-    attrs[count++] =
-        attr_int("to", dtype_to_onnx(p->y.value == NONE ? DTYPE_F32 : g->values[p->y.value].dtype));
-    attrs[count++] = attr_float("low", (double)rounded(p->low / unit));
-    attrs[count++] = attr_float("high", (double)rounded(p->high / unit));
+    if (p->turned)
+        attrs[count++] = attr_int("transB", 1);
+    if (p->to_bytes)
+        end_attrs(g, &p->end, attrs + count);
+    else
+        attrs[count] = attr_int("to", dtype_to_onnx(DTYPE_F32));
+    count += p->to_bytes ? END_ATTRS : 1;
     g->phase = node->phase;
-    int fresh = graph_node(g, op, node->name, ARRAY_COUNT(inputs), inputs, count, attrs);
+    int fresh = graph_node(g, p->op->name, node->name, ARRAY_COUNT(inputs), inputs, count, attrs);
     if (g->failed)
         return graph_check(g, err);
     rewrite_replace(g, p->old, fresh);
+    return STATUS_OK;
+}
+
+/* ---- sums ---- */
+
+/* Two tensors of bytes of one shape that are added, and rounded to bytes again. */
+static enum status absorb_add(struct graph *g, const struct node *node, struct error *err)
+{
+    struct quantised a, b;
+    struct quantised_end end;
+    if (node->dead || node->post_count || node->op != &op_add ||
+        !quantised_source(g, node->inputs[0], &a) || !quantised_source(g, node->inputs[1], &b) ||
+        !shape_equal(&g->values[a.value].shape, &g->values[b.value].shape) ||
+        !quantised_end(g, node->outputs[0], &end))
+        return STATUS_OK;
+    double unit = end.y.scale, offset = -(double)a.zero * a.scale - (double)b.zero * b.scale;
+    struct attr attrs[END_ATTRS + 3] = {attr_float("a_scale", (double)rounded(a.scale / unit)),
+                                        attr_float("b_scale", (double)rounded(b.scale / unit)),
+                                        attr_float("offset", (double)rounded(offset / unit))};
+    end_attrs(g, &end, attrs + 3);
+    g->phase = node->phase;
+    int fresh = graph_node(g, op_add_bytes.name, node->name, INPUTS(a.value, b.value),
+                           ARRAY_COUNT(attrs), attrs);
+    if (g->failed)
+        return graph_check(g, err);
+    rewrite_replace(g, end.y.value, fresh);
     return STATUS_OK;
 }
 
@@ -251,11 +212,9 @@ enum status pass_absorb_bytes(struct graph *g, struct error *err)
     for (int n = 0; n < count; n++) {
         struct node node = g->nodes[n];
         struct product p;
-        if (!read_conv(g, &node, &p))
-            continue;
-        read_end(g, &p);
-        if (make_factors(g, node.inputs[1], &p))
-            TRY(replace(g, &node, op_conv_bytes.name, &p, err));
+        TRY(absorb_add(g, &node, err));
+        if (read_product(g, &node, &p) && make_factors(g, &p))
+            TRY(replace_product(g, &node, &p, err));
     }
     return STATUS_OK;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMulInteger: with AVX512-VNNI four products an instruction and lane, without it on 16 bits. */
+ * MatMulInteger and MatMulBytes: with AVX512-VNNI four products an instruction and lane, without it
+ * on 16 bits. */
+#include <string.h>
+
+#include "engine/kernels/lib/matmul_product.h"
 #include "engine/kernels/lib/matmul_words.h"
 
 /* A zero point: one number, or one for each of `count` rows or columns. */
@@ -17,6 +21,30 @@ static enum status read_zero(const struct kernel_query *q, int input, int64_t co
     return STATUS_OK;
 }
 
+static enum status read_integer(const struct kernel_query *q, struct matmul_words *w,
+                                struct error *why)
+{
+    TRY(read_zero(q, 2, w->shape.m, &w->zero_a, why));
+    return read_zero(q, 3, w->shape.n, &w->zero_b, why);
+}
+
+static enum status read_rescale(const struct kernel_query *q, struct matmul_words *w,
+                                struct error *why)
+{
+    struct matmul_posts posts;
+    w->rescales = true;
+    w->rescale = rescale_of(q->node);
+    if (!q->fixed[1] || !q->fixed[2] || !q->fixed[3])
+        return UNSUPPORTED(why, "weights and factors are not known beforehand");
+    if (w->rescale.w_zero != (w->signed_b ? 0 : 128))
+        return UNSUPPORTED(why, "weights with a zero point of %d", w->rescale.w_zero);
+    if (w->rescale.to != DTYPE_F32 && q->node->post_count)
+        return UNSUPPORTED(why, "steps after the rounding");
+    TRY(matmul_posts_from(q, &w->shape, &posts, why));
+    w->post = posts.post;
+    return STATUS_OK;
+}
+
 static enum status from(const struct kernel_query *q, struct matmul_words *w, struct error *why)
 {
     *w = (struct matmul_words){.element = 1,
@@ -27,8 +55,9 @@ static enum status from(const struct kernel_query *q, struct matmul_words *w, st
                                .bias = NONE};
     w->shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     TRY(matmul_words_check(w, why));
-    TRY(read_zero(q, 2, w->shape.m, &w->zero_a, why));
-    return read_zero(q, 3, w->shape.n, &w->zero_b, why);
+    if (strcmp(q->node->op->name, "MatMulBytes") == 0)
+        return read_rescale(q, w, why);
+    return read_integer(q, w, why);
 }
 
-MATMUL_WORDS_KERNEL(matmul_bytes, from, .ops = OPS("MatMulInteger"));
+MATMUL_WORDS_KERNEL(matmul_bytes, from, .ops = OPS("MatMulInteger", "MatMulBytes"));

@@ -220,7 +220,11 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     const struct shape *x = &q->in[0].shape, *scale = &q->in[1].shape;
     s->back = strcmp(cuda_host->node_op(q->node), "DequantizeLinear") == 0;
     s->has_zeros = input_given(q, 2);
-    TRY(plain_supported(q, why));
+    if (!cuda_host->desc_is_dense(&q->in[0]) || !fits_index(&q->in[0]) ||
+        !cuda_host->desc_same_memory(&q->in[0], &q->out[0]))
+        return REFUSE(why, "only dense tensors that lie alike, of less than 2^31 elements");
+    if (q->node->post_count)
+        return REFUSE(why, "no fused epilogue");
     TRY(check_types(q, s, why));
     if (scale->rank > 1)
         return REFUSE(why, "scales of blocks");
@@ -228,6 +232,8 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     struct axis axis = {1, 1, count};
     if (scales != 1)
         axis = axis_of(x, axis_from(q, "axis", x->rank, 1));
+    if (scales != 1 && axis.size > 1)
+        axis.inner = q->in[0].stride[axis_from(q, "axis", x->rank, 1)];
     if (count == 0)
         return STATUS_OK; /* no groups */
     k->along = axis.inner == 1 && axis.size > 1;

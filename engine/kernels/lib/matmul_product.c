@@ -43,10 +43,10 @@ static void unfold(const struct kernel_query *q, struct matmul_shape *s)
     s->batch_rank = batches;
 }
 
-static enum status read_posts(const struct kernel_query *q, struct matmul_product *p,
-                              struct error *why)
+static enum status read_posts(const struct kernel_query *q, const struct matmul_shape *s,
+                              struct matmul_posts *p, struct error *why)
 {
-    p->axes = axes_of(q, p->shape.batch_rank);
+    p->axes = axes_of(q, s->batch_rank);
     TRY(gemm_post_from(q, &p->axes, &p->post, why));
     float beta = (float)node_float(q->node, "beta", 1);
     if (strcmp(q->node->op->name, "Gemm") == 0 && q->node->op_inputs > 2 && query_in(q, 2) &&
@@ -55,9 +55,21 @@ static enum status read_posts(const struct kernel_query *q, struct matmul_produc
     return STATUS_OK;
 }
 
+enum status matmul_posts_from(const struct kernel_query *q, struct matmul_shape *s,
+                              struct matmul_posts *posts, struct error *why)
+{
+    if (read_posts(q, s, posts, why) == STATUS_OK)
+        return STATUS_OK;
+    if (q->in[0].shape.rank < 3 || s->batch_rank == batches_of(q))
+        return STATUS_UNSUPPORTED;
+    unfold(q, s);
+    return read_posts(q, s, posts, why);
+}
+
 enum status matmul_product_from(const struct kernel_query *q, struct matmul_product *p,
                                 struct error *why)
 {
+    struct matmul_posts posts;
     if (!query_all_dtype(q, DTYPE_F32))
         return UNSUPPORTED(why, "only f32");
     p->shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
@@ -67,12 +79,10 @@ enum status matmul_product_from(const struct kernel_query *q, struct matmul_prod
         return UNSUPPORTED(why, "an empty product");
     if (s->c_col != 1 && s->n > 1)
         return UNSUPPORTED(why, "rows of the result are not dense");
-    if (read_posts(q, p, why) == STATUS_OK)
-        return STATUS_OK;
-    if (q->in[0].shape.rank < 3 || s->batch_rank == batches_of(q))
-        return STATUS_UNSUPPORTED;
-    unfold(q, &p->shape);
-    return read_posts(q, p, why);
+    TRY(matmul_posts_from(q, &p->shape, &posts, why));
+    p->axes = posts.axes;
+    p->post = posts.post;
+    return STATUS_OK;
 }
 
 enum status matmul_turns(const struct matmul_shape *shape, bool *turn, struct error *why)

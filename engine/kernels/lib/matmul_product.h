@@ -15,6 +15,16 @@ struct matmul_product {
     float alpha;
 };
 
+/* The epilogue, which begins with Gemm's C. Takes batches that were folded into rows out again
+ * where only so its operands follow rows and columns. */
+struct matmul_posts {
+    struct gemm_axes axes;
+    struct gemm_post post;
+};
+#define matmul_posts_from SIMD_FN(matmul_posts_from)
+enum status matmul_posts_from(const struct kernel_query *q, struct matmul_shape *shape,
+                              struct matmul_posts *posts, struct error *why);
+
 /* UNSUPPORTED with a reason unless all is f32, not empty, and the epilogue follows rows and
  * columns of the result. Batches are folded into rows where the epilogue allows it. */
 #define matmul_product_from SIMD_FN(matmul_product_from)

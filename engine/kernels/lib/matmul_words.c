@@ -11,7 +11,16 @@
 #include "engine/kernels/lib/word_tunings.h"
 #include "engine/kernels/lib/workspace.h"
 
-enum { WORD = 4, LINE_WORDS = 16, ROWS_PER_TASK = 64, A = 0, B = 1, SIGN = 128 };
+enum {
+    WORD = 4,
+    LINE_WORDS = 16,
+    ROWS_PER_TASK = 64,
+    A = 0,
+    B = 1,
+    SCALE = 2,
+    OFFSET = 3,
+    SIGN = 128
+};
 
 static double macs_of(const struct matmul_words *w)
 {
@@ -40,6 +49,14 @@ static bool whole_words(const struct matmul_words *w)
     return all * w->element % WORD == 0;
 }
 
+/* Bytes of it where they are no word, else 0. */
+static int element_of_c(const struct matmul_words *w)
+{
+    if (w->rescales)
+        return w->rescale.to != DTYPE_F32;
+    return w->element == 1 ? 0 : w->element;
+}
+
 static void size_product(const struct kernel_query *q, const struct word_tuning *t,
                          struct kernel_state *s)
 {
@@ -52,7 +69,7 @@ static void size_product(const struct kernel_query *q, const struct word_tuning 
                              .taps = 1,
                              .k = divide_up(shape->k, per),
                              .math = t->math,
-                             .narrow = s->is_bytes ? 0 : (int)sizeof(uint16_t),
+                             .narrow = element_of_c(&s->words),
                              .flip = s->is_bytes && s->words.signed_a,
                              .row_bytes = shape->k * s->words.element,
                              .vectors = t->vectors,
@@ -104,7 +121,8 @@ enum status words_plan(matmul_words_from *from, const struct kernel_query *q, in
     s->shared = true;
     const struct matmul_shape *shape = &s->words.shape;
     s->is_bytes = s->words.element == 1;
-    s->shifts = s->is_bytes && (!s->words.signed_b || s->words.zero_b != NONE);
+    bool centred = s->words.signed_b || s->words.rescale.w_zero == SIGN;
+    s->shifts = s->is_bytes && (!centred || s->words.zero_b != NONE);
     s->turn = shape->a_col != 1 && shape->k > 1;
     int64_t words = (shape->k * s->words.element + WORD - 1) / WORD;
     s->line = round_up(words, LINE_WORDS) + LINE_WORDS;
@@ -157,9 +175,28 @@ static void pack_panels(const struct kernel_state *s, const void *b, int64_t bat
                     s->is_bytes ? sums + batch * s->columns : NULL);
 }
 
+/* Factor and offset of each column. */
+static enum status take_factors(const struct kernel_query *q, struct kernel_state *s,
+                                size_t *packed_bytes, struct error *err)
+{
+    size_t bytes = (size_t)s->columns * WORD, given = (size_t)s->words.shape.n * WORD;
+    s->scale = memory_alloc(bytes);
+    s->offset = memory_alloc(bytes);
+    if (!s->scale || !s->offset)
+        return FAIL_NO_MEMORY(err);
+    memset(s->scale, 0, bytes);
+    memset(s->offset, 0, bytes);
+    memcpy(s->scale, q->fixed[SCALE], given);
+    memcpy(s->offset, q->fixed[OFFSET], given);
+    *packed_bytes += 2 * bytes;
+    return STATUS_OK;
+}
+
 enum status words_prepare(const struct kernel_query *q, struct kernel_state *s,
                           size_t *packed_bytes, struct error *err)
 {
+    if (s->words.rescales)
+        TRY(take_factors(q, s, packed_bytes, err));
     if (!q->fixed[B])
         return STATUS_OK;
     int64_t matrices = s->shared ? 1 : s->words.shape.batch;
@@ -171,7 +208,7 @@ enum status words_prepare(const struct kernel_query *q, struct kernel_state *s,
         return FAIL_NO_MEMORY(err);
     for (int64_t k = 0; k < matrices; k++)
         pack_panels(s, q->fixed[B], k, 0, s->plan.panels, s->packed, s->sums);
-    *packed_bytes = packed + sums;
+    *packed_bytes += packed + sums;
     return STATUS_OK;
 }
 
@@ -179,6 +216,8 @@ void words_release(struct kernel_state *state)
 {
     memory_free(state->packed);
     memory_free(state->sums);
+    memory_free(state->scale);
+    memory_free(state->offset);
 }
 
 /* ---- what zero points bring about ---- */
@@ -236,7 +275,8 @@ static void weigh_row(const struct job *job, int64_t at)
     const struct matmul_words *w = &s->words;
     int64_t batch = at / w->shape.m, row = at % w->shape.m;
     uint32_t zero = (uint32_t)zero_point(job, w->zero_a, w->signed_a, w->signed_a ? SIGN : 0,
-                                         s->zero_per_row ? row : 0);
+                                         s->zero_per_row ? row : 0) +
+                    (uint32_t)w->rescale.x_zero;
     ((int32_t *)scratch_at(job, s->scratch.scale))[at] = (int32_t)(0 - zero);
     if (s->shifts)
         ((int32_t *)scratch_at(job, s->scratch.shift))[at] =
@@ -338,6 +378,8 @@ void words_launch(const struct kernel_state *s, const struct kernel_args *args)
     begin(&job);
     const void *columns = s->sums && s->is_bytes ? s->sums : scratch_at(&job, s->scratch.columns);
     bool starts = s->is_bytes || s->words.bias != NONE;
+    struct gemm_rescale rescale = {s->scale, s->offset, s->words.rescale.low, s->words.rescale.high,
+                                   s->words.rescale.zero};
     struct gemm_call call = {.rows = s->turn ? rows_turned : rows_there,
                              .begin = s->turn ? turn_rows : NULL,
                              .source = &job,
@@ -350,6 +392,7 @@ void words_launch(const struct kernel_state *s, const struct kernel_args *args)
                              .scale = s->is_bytes ? scratch_at(&job, s->scratch.scale) : NULL,
                              .shift = s->shifts ? scratch_at(&job, s->scratch.shift) : NULL,
                              .shift_by = s->shifts ? scratch_at(&job, s->scratch.shift_by) : NULL,
+                             .rescale = s->words.rescales ? &rescale : NULL,
                              .c = args->out[0],
                              .c_row = shape->c_row,
                              .post = &s->words.post,

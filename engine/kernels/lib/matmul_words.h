@@ -13,6 +13,7 @@
 #define ENGINE_KERNELS_LIB_MATMUL_WORDS_H
 
 #include "engine/kernels/lib/gemm.h"
+#include "engine/ops/family/rescale.h"
 #include "engine/ops/lib/matmul_shape.h"
 
 /* What a kernel reads from its node. */
@@ -22,7 +23,9 @@ struct matmul_words {
     bool signed_a, signed_b;   /* bytes */
     int zero_a, zero_b;        /* inputs, one number or one per row (column); NONE: 0 */
     int bias;                  /* bf16: input with a row of n bf16; NONE: there is none */
-    struct gemm_post post;     /* light steps without operands */
+    bool rescales;             /* bytes: sums end as `rescale` says, by inputs 2 and 3 */
+    struct rescale rescale;
+    struct gemm_post post; /* light steps without operands */
 };
 
 /* Memory of a launch: bytes from the start of the workspace. */
@@ -49,6 +52,7 @@ struct kernel_state {
     bool shared;           /* all batches have the same B */
     float *packed;         /* fixed B; NULL: comes with each launch */
     int32_t *sums;         /* with it */
+    float *scale, *offset; /* rescaling: of the columns, padded */
 };
 
 typedef enum status matmul_words_from(const struct kernel_query *q, struct matmul_words *words,

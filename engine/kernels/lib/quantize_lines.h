@@ -36,7 +36,7 @@ struct quantize_lines {
     bool one, has_zeros; /* one: a scale for all */
 };
 
-/* Refuses all but plain tensors with f32 scales that are not of blocks. */
+/* Refuses all but dense tensors that lie alike, with f32 scales that are not of blocks. */
 static inline enum status quantize_lines_plan(const struct kernel_query *q, quantize_line_fn *line,
                                               struct quantize_lines *l, struct error *why)
 {
@@ -49,18 +49,15 @@ static inline enum status quantize_lines_plan(const struct kernel_query *q, quan
                            dtype_name(q->out[0].dtype));
     if (q->in[1].dtype != DTYPE_F32)
         return UNSUPPORTED(why, "scales of type %s", dtype_name(q->in[1].dtype));
-    for (int k = 0; k < q->in_count; k++)
-        if (query_in(q, k) && !desc_is_plain(&q->in[k]))
-            return UNSUPPORTED(why, "input %d is not plain", k);
-    if (!desc_is_plain(&q->out[0]))
-        return UNSUPPORTED(why, "the result is not plain");
+    if (!desc_is_dense(&q->in[0]) || !desc_same_memory(&q->in[0], &q->out[0]))
+        return UNSUPPORTED(why, "input and result do not lie alike");
     TRY(quantize_scales_from(q->node, x, &q->in[1].shape, &scales, why));
     if (scales.block)
         return UNSUPPORTED(why, "scales of blocks");
     l->line = line;
     l->count = shape_count(x);
     l->one = scales.count == 1;
-    l->inner = l->one ? l->count : shape_span(x, scales.axis + 1, x->rank);
+    l->inner = l->one ? l->count : q->in[0].stride[scales.axis];
     l->size = scales.count;
     l->has_zeros = query_in(q, 2) != NULL;
     l->x_bytes = (int64_t)dtype_size(q->in[0].dtype);

@@ -29,7 +29,7 @@ enum status rescale_check(const struct infer *c, int64_t channels, struct error 
             return FAIL(err, STATUS_FAILED, "%s of %s", op, dtype_name(c->in[k]->dtype));
     if (to != DTYPE_F32 && !is_byte(to))
         return FAIL(err, STATUS_FAILED, "%s to %s", op, dtype_name(to));
-    for (int k = SCALE; k <= OFFSET; k++)
+    for (int k = SCALE; channels && k <= OFFSET; k++)
         if (c->in[k]->dtype != DTYPE_F32 || shape_count(&c->in[k]->shape) != channels)
             return FAIL(err, STATUS_FAILED, "%s: input %d is not one f32 for each of %lld channels",
                         op, k, (long long)channels);
@@ -63,6 +63,15 @@ double *rescale_centred(const struct ref_call *call, int input)
     return centred;
 }
 
+void rescale_put(const struct rescale *r, float value, const struct ref_tensor *y, int64_t i)
+{
+    value = fminf(fmaxf(value, r->low), r->high);
+    if (y->f)
+        y->f[i] = (double)value;
+    else
+        y->i[i] = (int64_t)rintf(value) + r->zero;
+}
+
 void rescale_sums(const struct ref_call *call, const double *sums, int64_t inner)
 {
     const struct ref_tensor *scale = call->in[SCALE], *offset = call->in[OFFSET];
@@ -71,11 +80,6 @@ void rescale_sums(const struct ref_call *call, const double *sums, int64_t inner
     for (int64_t i = 0; i < y->count; i++) {
         int64_t channel = i / inner % scale->count;
         float scaled = (float)sums[i] * (float)scale->f[channel];
-        float value = scaled + (float)offset->f[channel];
-        value = fminf(fmaxf(value, r.low), r.high);
-        if (y->f)
-            y->f[i] = (double)value;
-        else
-            y->i[i] = (int64_t)rintf(value) + r.zero;
+        rescale_put(&r, scaled + (float)offset->f[channel], y, i);
     }
 }
