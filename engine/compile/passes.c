@@ -20,6 +20,7 @@ static const struct pass_row rows[] = {
      .always = true,
      .f8 = true}, /* before constant factors become wide */
     {.name = "absorb_bytes", .run = pass_absorb_bytes, .host = true}, /* the same */
+    {.name = "keep_bytes", .run = pass_keep_bytes, .host = true},
     {.name = "turn_einsum", .run = pass_turn_einsum}, /* weights are moved by fold_constants */
     /* Its sums have an operand that repeats rows, which no device's epilogue takes. */
     {.name = "share_product", .run = pass_share_product, .early = true, .host = true},

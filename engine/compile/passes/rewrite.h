@@ -17,6 +17,7 @@ typedef enum status graph_pass(struct graph *g, struct error *err);
 graph_pass pass_normalise;           /* explicit window attributes; identities removed */
 graph_pass pass_absorb_f8;           /* products read f8 factors as they are */
 graph_pass pass_absorb_bytes;        /* convolutions and products of what is quantised */
+graph_pass pass_keep_bytes;          /* what moves or bends what is quantised */
 graph_pass pass_turn_einsum;         /* Einsum -> Transpose, Reshape, MatMul, Mul, ReduceSum */
 graph_pass pass_share_product;       /* products of concatenations of what repeats, part by part */
 graph_pass pass_turn_product;        /* Transpose, MatMul, Transpose -> MatMul from the left */
