@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * DynamicQuantizeLinear: f32 to u8 with scale and zero point from the range of x, which is widened
  * to hold 0. Outputs y, scale, zero point. Computed in f32, since ties decide the results. */
-#include <math.h>
-
 #include "engine/ops/family/quantize.h"
 
 static enum status infer(const struct infer *c, struct error *err)
@@ -24,21 +22,14 @@ static enum status reference(const struct ref_call *call, struct error *err)
 {
     (void)err;
     const struct ref_tensor *x = call->in[0];
-    float low = 0, high = 0;
-    for (int64_t i = 0; i < x->count; i++) {
-        low = fminf(low, (float)x->f[i]);
-        high = fmaxf(high, (float)x->f[i]);
-    }
-    float scale = high == low ? 1 : (high - low) / 255;
-    int64_t zero_point = quantize_saturate(DTYPE_U8, (double)(-low / scale));
-    for (int64_t i = 0; i < x->count && call->out[0]; i++) {
-        double quotient = (double)((float)x->f[i] / scale);
-        call->out[0]->i[i] = quantize_saturate(DTYPE_U8, rint(quotient) + (double)zero_point);
-    }
+    double scale, zero_point;
+    quantize_range(x, &scale, &zero_point);
+    for (int64_t i = 0; i < x->count && call->out[0]; i++)
+        ref_set(call->out[0], i, quantize_number(DTYPE_U8, x->f[i], scale, zero_point));
     if (call->out_count > 1 && call->out[1])
-        call->out[1]->f[0] = (double)scale;
+        ref_set(call->out[1], 0, scale);
     if (call->out_count > 2 && call->out[2])
-        call->out[2]->i[0] = zero_point;
+        ref_set(call->out[2], 0, zero_point);
     return STATUS_OK;
 }
 

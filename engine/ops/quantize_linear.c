@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear: saturate(round(x / scale) + zero point), one scale for all, per index of `axis`
- * or per block of it. The quotient is rounded to f32 first, since a tie decides the result. */
-#include <math.h>
-
+ * or per block of it. */
 #include "engine/ops/family/quantize.h"
 #include "engine/ops/lib/op_args.h"
 
@@ -38,12 +36,8 @@ static enum status reference(const struct ref_call *call, struct error *err)
     TRY(quantize_scales_from(call->node, &x->shape, &scale->shape, &scales, err));
     for (int64_t i = 0; i < x->count; i++) {
         int64_t at = quantize_scales_index(&scales, i);
-        double quotient = (double)((float)ref_get(x, i) / (float)ref_get(scale, at));
         double offset = zero_point ? ref_get(zero_point, at) : 0;
-        if (y->f) /* f8: rounded to its codes instead, the zero point is 0 */
-            y->f[i] = (double)f8_to_float(f8_from_float((float)quotient));
-        else
-            y->i[i] = quantize_saturate(y->dtype, rint(quotient) + offset);
+        ref_set(y, i, quantize_number(y->dtype, ref_get(x, i), ref_get(scale, at), offset));
     }
     return STATUS_OK;
 }

@@ -5,6 +5,13 @@
 #include <stdlib.h>
 
 #include "base/numbers/integers.h"
+#include "engine/graph/op_list.h"
+
+bool quantize_is_rounding(const struct op *op)
+{
+    return op == &op_quantize_linear || op == &op_dynamic_quantize_linear ||
+           op == &op_q_linear_conv || op == &op_q_linear_mat_mul;
+}
 
 int64_t quantize_saturate(enum dtype dtype, double value)
 {
@@ -12,6 +19,26 @@ int64_t quantize_saturate(enum dtype dtype, double value)
     double span = ldexp(1, bits), low = dtype_is_unsigned(dtype) ? 0 : -span / 2;
     double high = low + span - 1, rounded = rint(value);
     return (int64_t)(rounded < low ? low : rounded > high ? high : isnan(rounded) ? 0 : rounded);
+}
+
+double quantize_number(enum dtype dtype, double x, double scale, double zero_point)
+{
+    float quotient = (float)x / (float)scale;
+    if (dtype_is_float(dtype))
+        return (double)f8_to_float(f8_from_float(quotient));
+    return (double)quantize_saturate(dtype, rint((double)quotient) + zero_point);
+}
+
+void quantize_range(const struct ref_tensor *x, double *scale, double *zero_point)
+{
+    float low = 0, high = 0;
+    for (int64_t i = 0; i < x->count; i++) {
+        low = fminf(low, (float)x->f[i]);
+        high = fmaxf(high, (float)x->f[i]);
+    }
+    float unit = high == low ? 1 : (high - low) / 255;
+    *scale = (double)unit;
+    *zero_point = (double)quantize_saturate(DTYPE_U8, (double)(-low / unit));
 }
 
 int64_t quantize_index(const struct shape *x, int64_t i, const struct shape *parameter, int axis)

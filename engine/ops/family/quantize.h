@@ -7,8 +7,17 @@
 
 #include "engine/graph/op.h"
 
+/* Whether the operator makes integers (or codes of f8) of floats, or of sums of products, by
+ * rounding: near a tie the last digit of what is rounded decides. */
+bool quantize_is_rounding(const struct op *op);
+
 /* Rounds and cuts to the range of an 8 or 16 bit type. */
 int64_t quantize_saturate(enum dtype dtype, double value);
+/* What QuantizeLinear makes of x: the quotient is rounded to f32 first, since a tie decides the
+ * result. f8: the nearest of its codes, the zero point is 0. */
+double quantize_number(enum dtype dtype, double x, double scale, double zero_point);
+/* Scale and zero point of u8 for the range of x, widened to hold 0. Computed in f32. */
+void quantize_range(const struct ref_tensor *x, double *scale, double *zero_point);
 
 /* Which element of a parameter (scale, zero point) belongs to element i of a tensor: one for all,
  * one per index of the axis (rank 1), or by broadcasting. axis may be negative. */
