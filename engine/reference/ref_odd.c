@@ -78,7 +78,7 @@ bool ref_odd_is_wrong(const struct ref_odd *odd)
     return odd->nan || odd->infinite || odd->lost || odd->integers;
 }
 
-static void index_text(const struct shape *shape, int64_t k, char text[96])
+void ref_index_text(const struct shape *shape, int64_t k, char text[96])
 {
     struct shape index = {.rank = shape->rank};
     for (int d = shape->rank - 1; d >= 0; d--) {
@@ -95,7 +95,7 @@ void ref_odd_text(const struct ref_odd *odd, const struct shape *shape, char *te
     text[0] = '\0';
     if (!ref_odd_is_wrong(odd))
         return;
-    index_text(shape, odd->first, at);
+    ref_index_text(shape, odd->first, at);
     if (odd->integers)
         snprintf(text, size,
                  "%" PRId64 " integer%s, first %" PRId64 " instead of %" PRId64 " at %s",

@@ -26,5 +26,7 @@ void ref_odd_count(const struct ref_tensor *got, const struct ref_tensor *expect
 bool ref_odd_is_wrong(const struct ref_odd *odd);
 /* "12 NaN where the reference has numbers, first at [0, 3, 7]"; "" when nothing is wrong. */
 void ref_odd_text(const struct ref_odd *odd, const struct shape *shape, char *text, size_t size);
+/* Where element k of the shape is: "[0, 3, 7]". */
+void ref_index_text(const struct shape *shape, int64_t k, char text[96]);
 
 #endif

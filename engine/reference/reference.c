@@ -127,6 +127,7 @@ struct run {
     int *last_use;             /* node that reads it last; node_count for outputs */
     struct ref_tensor *given;  /* the outputs, for the caller */
     struct ref_tensor **slots; /* room for the arguments of the widest node */
+    const struct reference_watch *watch;
     struct pool *pool;
 };
 
@@ -199,9 +200,8 @@ static void release(const struct run *run, int v)
         ref_release(&run->values[v]);
 }
 
-static enum status run_node(struct run *run, int n, struct error *err)
+static enum status compute_node(struct run *run, const struct node *node, struct error *err)
 {
-    const struct node *node = &run->g->nodes[n];
     struct ref_tensor **in = run->slots, **out = run->slots + node->input_count;
     for (int k = 0; k < node->input_count; k++) {
         int v = node->inputs[k];
@@ -228,12 +228,21 @@ static enum status run_node(struct run *run, int n, struct error *err)
     for (int k = 0; k < node->output_count; k++)
         if (out[k])
             ref_wrap(out[k]);
+    return STATUS_OK;
+}
+
+static enum status run_node(struct run *run, int n, struct error *err)
+{
+    const struct node *node = &run->g->nodes[n];
+    TRY(compute_node(run, node, err));
+    if (run->watch)
+        TRY(run->watch->after(run->watch->context, node, run->values, err));
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k] != NONE && run->last_use[node->inputs[k]] == n)
             release(run, node->inputs[k]);
     for (int k = 0; k < node->output_count; k++)
-        if (out[k] && run->last_use[node->outputs[k]] < n)
-            ref_release(out[k]);
+        if (node->outputs[k] != NONE && run->last_use[node->outputs[k]] < n)
+            ref_release(&run->values[node->outputs[k]]);
     return STATUS_OK;
 }
 
@@ -286,6 +295,13 @@ static enum status run_graph(struct run *run, const struct ref_tensor *inputs, s
 enum status reference_run(const struct graph *graph, const struct ref_tensor *inputs,
                           struct ref_tensor *outputs, struct pool *pool, struct error *err)
 {
+    return reference_run_watched(graph, inputs, outputs, NULL, pool, err);
+}
+
+enum status reference_run_watched(const struct graph *graph, const struct ref_tensor *inputs,
+                                  struct ref_tensor *outputs, const struct reference_watch *watch,
+                                  struct pool *pool, struct error *err)
+{
     size_t values = (size_t)graph->value_count + 1, widest = 1;
     for (int n = 0; n < graph->node_count; n++) {
         size_t width = (size_t)(graph->nodes[n].input_count + graph->nodes[n].output_count);
@@ -293,6 +309,7 @@ enum status reference_run(const struct graph *graph, const struct ref_tensor *in
     }
     struct run run = {.g = graph,
                       .pool = pool,
+                      .watch = watch,
                       .values = calloc(values, sizeof(*run.values)),
                       .lent = calloc(values, sizeof(*run.lent)),
                       .given = outputs,

@@ -14,6 +14,16 @@
  * reader, but not an input of the caller's. */
 enum status reference_run(const struct graph *graph, const struct ref_tensor *inputs,
                           struct ref_tensor *outputs, struct pool *pool, struct error *err);
+/* The same, and after each node its watcher is called: values[v] is value v of the graph, for what
+ * the node read and for its results, whose contents may be changed before others read them. */
+struct reference_watch {
+    enum status (*after)(void *context, const struct node *node, const struct ref_tensor *values,
+                         struct error *err);
+    void *context;
+};
+enum status reference_run_watched(const struct graph *graph, const struct ref_tensor *inputs,
+                                  struct ref_tensor *outputs, const struct reference_watch *watch,
+                                  struct pool *pool, struct error *err);
 /* What the fills make of every input; allocated, to be released one by one also after a failure. */
 enum status reference_inputs(const struct graph *graph, struct ref_tensor *inputs,
                              struct pool *pool, struct error *err);

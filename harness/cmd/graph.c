@@ -106,7 +106,7 @@ static struct needs needs_of(const struct graph *g)
 {
     struct memory_need need;
     struct exe_options usual = {.no_tune = false};
-    if (graph_need(g, &usual, &need, NULL) != STATUS_OK)
+    if (admission_need(g, &usual, &need, NULL) != STATUS_OK)
         return (struct needs){NAN, NAN, NAN};
     return (struct needs){need.run, need.compile, admission_bytes(&need, true)};
 }

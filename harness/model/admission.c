@@ -4,6 +4,24 @@
 #include <math.h>
 #include <sys/resource.h>
 
+#include "harness/model/roundings.h"
+
+enum status admission_need(const struct graph *graph, const struct exe_options *options,
+                           struct memory_need *need, struct error *err)
+{
+    struct graph *with;
+    struct memory_need second;
+    TRY(graph_need(graph, options, need, err));
+    TRY(graph_with_roundings(graph, &with, err));
+    if (!with)
+        return STATUS_OK;
+    enum status status = graph_need(with, options, &second, err);
+    if (status == STATUS_OK)
+        need->reference = fmax(second.compile, second.run + need->reference);
+    graph_free(with);
+    return status;
+}
+
 double admission_bytes(const struct memory_need *need, bool verify)
 {
     return fmax(need->compile, need->run + (verify ? need->reference : 0));
@@ -45,6 +63,6 @@ enum status admission_check(const struct graph *graph, const struct exe_options 
 {
     struct memory_need need;
     struct free_memory available = free_memory_find("");
-    TRY(graph_need(graph, options, &need, err));
+    TRY(admission_need(graph, options, &need, err));
     return admission_judge(&need, verify, options->threads, &available, err);
 }

@@ -20,6 +20,10 @@
 #define ADMISSION_MARGIN_SHARE 0.05
 #define ADMISSION_MARGIN_BYTES 32e6
 
+/* What graph_need says and, in what the reference takes, a second executable where verification may
+ * have to follow roundings (roundings.h). */
+enum status admission_need(const struct graph *graph, const struct exe_options *options,
+                           struct memory_need *need, struct error *err);
 /* The peak, without margin; verify: the reference runs beside the executable. */
 double admission_bytes(const struct memory_need *need, bool verify);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/ops/family/narrow.h"
+#include "engine/ops/family/quantize.h"
 
 /* Of a value. */
 struct trace {
@@ -30,19 +31,27 @@ static struct trace of_inputs(const struct node *node, const struct trace *trace
     return all;
 }
 
-static bool decides(const struct graph *g, const struct node *node)
+/* Roundings to integers are followed one by one (roundings.h), and what is computed of integers
+ * alone is exact. */
+static bool decides(const struct graph *g, const struct node *node, const struct trace *traces)
 {
-    bool makes_integers = false;
+    bool makes_integers = false, of_rounded = false;
+    bool rounds = narrow_class_of(node->op) == NARROW_WORK;
+    if (quantize_is_rounding(node->op))
+        return false;
+    for (int k = 0; k < node->input_count; k++)
+        of_rounded = of_rounded ||
+                     (is_float(g, node->inputs[k]) && (rounds || traces[node->inputs[k]].rounded));
     for (int k = 0; k < node->output_count; k++)
         makes_integers =
             makes_integers || (node->outputs[k] != NONE && !is_float(g, node->outputs[k]));
-    return makes_integers || node->op->row_sets || node->op->count_output;
+    return of_rounded && (makes_integers || node->op->row_sets || node->op->count_output);
 }
 
 static void trace_node(const struct graph *g, const struct node *node, struct trace *traces)
 {
     struct trace all = of_inputs(node, traces);
-    bool decision = all.rounded && decides(g, node);
+    bool decision = decides(g, node, traces);
     for (int k = 0; decision && !all.decided && k < node->input_count; k++)
         if (is_float(g, node->inputs[k]))
             traces[node->inputs[k]].wanted = traces[node->inputs[k]].rounded;

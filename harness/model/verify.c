@@ -11,6 +11,7 @@
 #include "engine/reference/ref_odd.h"
 #include "engine/reference/reference.h"
 #include "harness/model/decisions.h"
+#include "harness/model/roundings.h"
 
 /* ---- bounds ---- */
 
@@ -172,6 +173,97 @@ static bool is_fine(const struct verification *v)
     return v->error <= v->bound;
 }
 
+/* ---- roundings to integers ---- */
+
+static void note_roundings(const struct roundings *r, struct verification *out)
+{
+    size_t used = strlen(out->note);
+    char name[48];
+    if (r->ties)
+        snprintf(out->note + used, sizeof(out->note) - used,
+                 "%s%lld of %lld roundings fell on the other side of a tie", used ? "; " : "",
+                 (long long)r->ties, (long long)r->count);
+    if (!r->wrong)
+        return;
+    copy_printable(name, sizeof(name), r->first->name);
+    snprintf(out->odd, sizeof(out->odd), "%s of %s", r->odd, name);
+    out->error = (double)INFINITY;
+}
+
+/* Where the roundings are right and what comes after them is, but not in the executable itself. */
+static enum status note_other(const struct graph *graph, const struct roundings *r,
+                              const struct ref_tensor *expected, struct verification *out,
+                              struct error *err)
+{
+    struct verification of_made = {.bound = out->bound};
+    if (is_fine(out) || r->wrong)
+        return STATUS_OK;
+    TRY(compare(graph, r->made, expected, &of_made, err));
+    if (is_fine(&of_made))
+        snprintf(out->odd, sizeof(out->odd),
+                 "it computes something else than the same network with its roundings as outputs");
+    return STATUS_OK;
+}
+
+/* The executable against the reference that rounds as r->made does. */
+static enum status compare_rounded(const struct graph *graph, const struct exe *exe,
+                                   struct roundings *r, struct verification *out, struct error *err)
+{
+    struct ref_tensor *expected = calloc((size_t)graph->output_count, sizeof(*expected));
+    if (!expected)
+        return FAIL_NO_MEMORY(err);
+    enum status status = roundings_follow(r, graph, expected, err);
+    if (status == STATUS_OK)
+        status = compare(graph, exe, expected, out, err);
+    if (status == STATUS_OK)
+        status = note_other(graph, r, expected, out, err);
+    if (status == STATUS_OK)
+        status = exe_status(r->made, err); /* of the copies */
+    for (int k = 0; k < graph->output_count; k++)
+        ref_release(&expected[k]);
+    free(expected);
+    if (status == STATUS_OK)
+        note_roundings(r, out);
+    return status;
+}
+
+/* An executable that shows the roundings is made in the same way, by the kernels that the tuner
+ * knows from the first; it shows what the first one does inside where the outputs of both agree. */
+static enum status verify_roundings(const struct graph *graph, const struct graph *with,
+                                    struct exe *exe, struct verification *out, struct error *err)
+{
+    struct exe_options options = *exe_options(exe);
+    struct roundings r = {.with = with, .bound = fmax(1e-5, out->bound)};
+    *out = (struct verification){
+        .error = NAN, .bound = out->bound, .how = "reference f64, its roundings followed"};
+    options.pool = exe_pool(exe);
+    options.retune = false;
+    TRY(exe_new(with, &options, &r.made, err));
+    exe_run(r.made);
+    exe_run(r.made);
+    enum status status = exe_status(r.made, err);
+    if (status == STATUS_OK)
+        status = compare_rounded(graph, exe, &r, out, err);
+    exe_free(r.made);
+    return status;
+}
+
+/* The network as a whole; where that is off and it rounds to integers, with these followed. */
+static enum status verify_whole(const struct graph *graph, struct exe *exe,
+                                struct verification *out, struct error *err)
+{
+    struct graph *with = NULL;
+    TRY(verify_outputs(graph, exe, out, err));
+    if (is_fine(out))
+        return STATUS_OK;
+    TRY(graph_with_roundings(graph, &with, err));
+    enum status status = with ? verify_roundings(graph, with, exe, out, err) : STATUS_OK;
+    graph_free(with);
+    return status;
+}
+
+/* ---- decisions ---- */
+
 /* Compares the values on which decisions are made, computed by an executable that is compiled in
  * the same way; with after_too also what follows from exactly these values. The result is that of
  * the worse half. */
@@ -185,12 +277,12 @@ static enum status verify_decisions(const struct graph *graph, const struct grap
     struct exe *made = NULL;
     options.pool = exe_pool(exe);
     TRY(exe_new(before, &options, &made, err));
-    enum status status = verify_outputs(before, made, out, err);
+    enum status status = verify_whole(before, made, out, err);
     out->how = "reference f64, before decisions";
     if (status == STATUS_OK && after_too)
         status = graph_after_decisions(graph, before, made, &after, err);
     if (status == STATUS_OK && after)
-        status = verify_outputs(after, exe, &second, err);
+        status = verify_whole(after, exe, &second, err);
     if (status == STATUS_OK && after) {
         if (is_fine(out) && (!is_fine(&second) || second.error > out->error))
             *out = second;
@@ -276,14 +368,14 @@ enum status verify_exe(const struct graph *graph, struct exe *exe, struct verifi
     bool whole = exe_precision(exe) == PRECISION_F32;
     *out = (struct verification){.error = NAN, .bound = NAN, .how = ""};
     if (whole) {
-        TRY(verify_outputs(graph, exe, out, err));
+        TRY(verify_whole(graph, exe, out, err));
         if (is_fine(out))
             return STATUS_OK;
     }
     TRY(graph_before_decisions(graph, &before, err));
     enum status status = before  ? verify_decisions(graph, before, exe, whole, out, err)
                          : whole ? STATUS_OK
-                                 : verify_outputs(graph, exe, out, err);
+                                 : verify_whole(graph, exe, out, err);
     if (status == STATUS_OK && before && !whole && is_fine(out))
         status = verify_numbers(graph, exe, out, err);
     graph_free(before);

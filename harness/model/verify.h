@@ -12,8 +12,8 @@ struct verification {
      * of a lower precision allow (docs/method.md); 0 when the graph has no floats. */
     double bound;
     const char *how; /* "reference f64", or with which parts of a network that decides */
-    char odd[240];   /* what is wrong regardless of any bound: "12 NaN where ..."; "": nothing */
-    char note[240];  /* NaN here and in the reference, a smaller batch; "": none */
+    char odd[320];   /* what is wrong regardless of any bound: "12 NaN where ..."; "": nothing */
+    char note[240];  /* NaN here and in the reference, roundings on ties, a smaller batch; "" */
     int64_t both_nan;
 };
 
@@ -26,9 +26,10 @@ int verify_depth(const struct graph *g, node_weight *weight, enum precision prec
  * of roundings on a path through the network, in halves of the type's last place. */
 double verify_bound(const struct graph *compiled, enum precision precision);
 
-/* Runs the executable twice: nothing may depend on what memory held before. In low precision a
- * network that decides is verified by the values on which it decides; in f32, if it differs as a
- * whole, by that and by what follows from it (harness/model/decisions.h). */
+/* Runs the executable twice: nothing may depend on what memory held before. A network that rounds
+ * to integers is compiled once more if it differs, and its roundings are followed (roundings.h). In
+ * low precision a network that decides is verified by the values on which it decides; in f32, if it
+ * differs as a whole, by that and by what follows from it (decisions.h). */
 enum status verify_exe(const struct graph *graph, struct exe *exe, struct verification *out,
                        struct error *err);
 
