@@ -88,7 +88,8 @@ struct rounding {
     enum allowed allowed;
     double off;
     const struct value *value;
-    const struct ref_tensor *own, *got;
+    const struct ref_tensor *own;
+    struct ref_tensor got;
     const struct ref_tensor *x, *scale, *zero_point; /* ALLOWED_INTERVAL; zero_point NULL: 0 */
     struct quantize_scales scales;
     int64_t first, wrong, ties;
@@ -122,7 +123,7 @@ static double rounded(const struct rounding *p, int64_t i, double off)
 /* Of an element that differs. */
 static bool is_allowed(const struct rounding *p, int64_t i)
 {
-    double got = ref_get(p->got, i), own = ref_get(p->own, i);
+    double got = ref_get(&p->got, i), own = ref_get(p->own, i);
     if (p->allowed != ALLOWED_INTERVAL)
         return fabs(got - own) <= (p->allowed == ALLOWED_UNIT ? 1 : p->off * fabs(own));
     double a = rounded(p, i, -p->off), b = rounded(p, i, p->off);
@@ -138,7 +139,7 @@ static void compare_elements(struct rounding *p)
 {
     int64_t first = NONE, first_wrong = NONE;
     for (int64_t i = 0; i < p->own->count; i++) {
-        if (is_same(ref_get(p->got, i), ref_get(p->own, i)))
+        if (is_same(ref_get(&p->got, i), ref_get(p->own, i)))
             continue;
         bool allowed = is_allowed(p, i);
         first = first < 0 ? i : first;
@@ -169,7 +170,7 @@ static void note_wrong(struct roundings *r, const struct rounding *p)
                  ref_get(p->x, p->first) / scale_at(p, p->first) + zero_point_at(p, p->first));
     snprintf(r->odd, sizeof(r->odd),
              "%" PRId64 " of %" PRId64 " roundings are wrong, first %.7g instead of %.7g%s at %s",
-             p->wrong, p->own->count, ref_get(p->got, p->first), ref_get(p->own, p->first), before,
+             p->wrong, p->own->count, ref_get(&p->got, p->first), ref_get(p->own, p->first), before,
              at);
     r->first = p->value;
 }
@@ -180,13 +181,11 @@ static enum status follow(const struct follower *f, const struct node *node, int
 {
     int v = k < node->output_count ? node->outputs[k] : NONE;
     int shown = v == NONE ? NONE : output_index(f->r->with, v);
-    struct ref_tensor got;
     if (shown == NONE)
         return STATUS_OK;
     p->value = &f->g->values[v];
     p->own = &values[v];
-    p->got = &got;
-    TRY(ref_from_data(&got, p->own->dtype, &p->own->shape, exe_output(f->r->made, shown), err));
+    TRY(ref_from_data(&p->got, p->own->dtype, &p->own->shape, exe_output(f->r->made, shown), err));
     compare_elements(p);
     if (p->wrong && !f->r->first)
         note_wrong(f->r, p);
@@ -195,9 +194,9 @@ static enum status follow(const struct follower *f, const struct node *node, int
         f->r->ties += p->ties;
     }
     f->r->wrong += p->wrong;
-    memcpy(p->own->f ? (void *)p->own->f : p->own->i, got.f ? (void *)got.f : got.i,
-           (size_t)got.count * 8);
-    ref_release(&got);
+    memcpy(p->own->f ? (void *)p->own->f : p->own->i, p->got.f ? (void *)p->got.f : p->got.i,
+           (size_t)p->got.count * 8);
+    ref_release(&p->got);
     return STATUS_OK;
 }
 

@@ -64,6 +64,12 @@ is "files of outputs" 5 "$(find "$tap_dir/same" -name '*.npy' | wc -l)"
 runs ridge infer "$same" --no-tune -o "$tap_dir/same" --json
 holds 'map(.file) | unique | length == 5'
 
+# Roundings were taken for decisions, and the network cut before the first of them.
+quantised=$tap_dir/semantics/quantised.onnx
+refuses 'decides nothing, it is one part' ridge infer "$quantised" --part before-decisions --no-tune
+runs ridge verify "$quantised" --no-tune
+prints ' ok$'
+
 # An output that is also an input was called x_3, and its file x_3.npy.
 pass=$tap_dir/semantics/pass.onnx
 runs ridge infer "$pass" --no-tune -o "$tap_dir/pass"

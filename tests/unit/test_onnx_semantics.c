@@ -73,6 +73,10 @@ static const struct made models[] = {
      "in x f32[2]; const w f32[2]=1,2; y = Relu(x); z = Identity(y); out x f32[2];"
      "out w f32[2]; out y f32[2]; out z f32[2]",
      {NULL}},
+    {"quantised",
+     "in x f32[8,16]; const w f32[16,4]=0.5,-0.25,0.125; const s f32[]=0.02; const z u8[]=128;"
+     "p = MatMul(x w); q = QuantizeLinear(p s z); y = DequantizeLinear(q s z); out y f32[8,4]",
+     {NULL}},
     {"zero", "in x f32[0,8]; y = Relu(x); out y f32[N,8]", {NULL}},
     {"only_pass", "in x f32[2]; out x f32[2]", {NULL}},
     /* 160 GB, which the format allows. */
