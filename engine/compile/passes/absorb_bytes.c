@@ -22,8 +22,9 @@ struct product {
     int weights, bias; /* bias NONE: 0 */
     int weights_scale; /* one for all channels or one each */
     int64_t channels, w_zero;
-    bool turned; /* of a matrix: a row for each channel */
-    int old;     /* the value in whose place it comes */
+    bool bytes_alone; /* kernels cannot do more than round the result */
+    bool turned;      /* of a matrix: a row for each channel */
+    int old;          /* the value in whose place it comes */
     float *scale, *offset;
 };
 
@@ -73,9 +74,14 @@ static bool read_weights(const struct graph *g, int v, int axis, struct product 
 
 static bool read_conv(const struct graph *g, const struct node *node, struct product *p)
 {
-    if (node->op != &op_conv || node_int(node, "group", 1) != 1)
+    const struct shape *x = &g->values[node->inputs[0]].shape;
+    const struct shape *weights = &g->values[node->inputs[1]].shape;
+    int64_t group = node_int(node, "group", 1);
+    bool depthwise = group > 1 && group == x->dim[1] && group == weights->dim[0];
+    if (node->op != &op_conv || (group != 1 && !depthwise))
         return false;
     p->op = &op_conv_bytes;
+    p->bytes_alone = depthwise;
     p->bias = node->op_inputs > 2 ? node->inputs[2] : NONE;
     return read_weights(g, node->inputs[1], 0, p);
 }
@@ -106,7 +112,7 @@ static bool read_product(const struct graph *g, const struct node *node, struct 
     p->to_bytes = quantised_end(g, p->old, &p->end);
     if (p->to_bytes)
         p->old = p->end.y.value;
-    return true;
+    return p->to_bytes || !p->bytes_alone;
 }
 
 /* ---- the replacement ---- */

@@ -148,8 +148,7 @@ static signed char *make_table(const struct graph *g, const struct way *way)
         float x = (float)(code - way->x.zero) * (float)way->x.scale;
         for (int k = way->count - 1; k >= 0; k--)
             x = value_of(g, way->nodes[k], way->operands[k], x);
-        double quotient = (double)(x / (float)way->y.scale);
-        table[b] = (signed char)quantize_saturate(to, rint(quotient) + (double)way->y.zero);
+        table[b] = (signed char)quantize_number(to, (double)x, way->y.scale, (double)way->y.zero);
     }
     return table;
 }

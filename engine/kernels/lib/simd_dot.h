@@ -30,6 +30,11 @@ SIMD_INLINE vi word_signed(vi w, int odd)
 { return _mm512_srai_epi16(odd ? w : _mm512_slli_epi16(w, 8), 8); }
 SIMD_INLINE vi vi_dot_shorts(vi sum, vi a, vi b)
 { return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b)); }
+/* The first `count` lanes, of bytes; the others are 0. */
+SIMD_INLINE vi vi_load_u8(const uint8_t *p, int64_t count)
+{ return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(vm_first(count), p)); }
+SIMD_INLINE vi vi_load_i8(const uint8_t *p, int64_t count)
+{ return _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(vm_first(count), p)); }
 /* The lowest bytes of the first `count` lanes. */
 SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
 { _mm512_mask_cvtepi32_storeu_epi8(p, vm_first(count), v); }
@@ -69,6 +74,16 @@ SIMD_INLINE vi word_signed(vi w, int odd)
 { return _mm256_srai_epi16(odd ? w : _mm256_slli_epi16(w, 8), 8); }
 SIMD_INLINE vi vi_dot_shorts(vi sum, vi a, vi b)
 { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
+SIMD_INLINE __m128i load_bytes(const uint8_t *p, int64_t count)
+{
+    int64_t bytes = 0;
+    memcpy(&bytes, p, count < VL ? (size_t)count : (size_t)VL);
+    return _mm_cvtsi64_si128(bytes);
+}
+SIMD_INLINE vi vi_load_u8(const uint8_t *p, int64_t count)
+{ return _mm256_cvtepu8_epi32(load_bytes(p, count)); }
+SIMD_INLINE vi vi_load_i8(const uint8_t *p, int64_t count)
+{ return _mm256_cvtepi8_epi32(load_bytes(p, count)); }
 SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
 {
     const vi lowest = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
@@ -114,6 +129,8 @@ SIMD_INLINE vi word_signed(vi w, int odd)
 { return word_shorts((int8_t)(w >> 8 * odd), (int8_t)(w >> (16 + 8 * odd))); }
 SIMD_INLINE vi vi_dot_shorts(vi sum, vi a, vi b)
 { return vi_add(sum, vi_add((int16_t)a * (int16_t)b, (int16_t)(a >> 16) * (int16_t)(b >> 16))); }
+SIMD_INLINE vi vi_load_u8(const uint8_t *p, int64_t count) { (void)count; return *p; }
+SIMD_INLINE vi vi_load_i8(const uint8_t *p, int64_t count) { (void)count; return (int8_t)*p; }
 SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
 { (void)count; *p = (uint8_t)v; }
 SIMD_INLINE vi vi_mul(vi a, vi b) { return (vi)((uint32_t)a * (uint32_t)b); }
