@@ -13,6 +13,12 @@
 
 #include "engine/kernels/lib/simd.h"
 
+/* Which channel element i of word r of words_of_rows is. */
+SIMD_INLINE int channel_of_word(int r, int i)
+{
+    return VL == 1 ? r : i / 4 * 16 + r * 4 + i % 4;
+}
+
 #if defined(__AVX512F__)
 
 /* clang-format off */
@@ -38,6 +44,30 @@ SIMD_INLINE vi vi_load_i8(const uint8_t *p, int64_t count)
 /* The lowest bytes of the first `count` lanes. */
 SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
 { _mm512_mask_cvtepi32_storeu_epi8(p, vm_first(count), v); }
+SIMD_INLINE vi vi_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
+/* The first `count` bytes of 4 VL; the others are 0. */
+SIMD_INLINE vi vi_load_all(const uint8_t *p, int64_t count)
+{
+    __mmask64 mask = count < 4 * VL ? (1ull << count) - 1 : ~0ull;
+    return _mm512_maskz_loadu_epi8(mask, p);
+}
+/* Four rows of bytes as words, a byte of each: channel_of_word says which. */
+SIMD_INLINE void words_of_rows(vi a, vi b, vi c, vi d, vi words[4])
+{
+    vi ab = _mm512_unpacklo_epi8(a, b), cd = _mm512_unpacklo_epi8(c, d);
+    words[0] = _mm512_unpacklo_epi16(ab, cd);
+    words[1] = _mm512_unpackhi_epi16(ab, cd);
+    ab = _mm512_unpackhi_epi8(a, b), cd = _mm512_unpackhi_epi8(c, d);
+    words[2] = _mm512_unpacklo_epi16(ab, cd);
+    words[3] = _mm512_unpackhi_epi16(ab, cd);
+}
+/* Words in that order, which hold unsigned or signed bytes, as the first `count` of 4 VL. */
+SIMD_INLINE void words_store(uint8_t *p, int64_t count, const vi words[4], bool is_signed)
+{
+    vi low = _mm512_packs_epi32(words[0], words[1]), high = _mm512_packs_epi32(words[2], words[3]);
+    vi all = is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+    _mm512_mask_storeu_epi8(p, count < 4 * VL ? (1ull << count) - 1 : ~0ull, all);
+}
 SIMD_INLINE vi vi_mul(vi a, vi b) { return _mm512_mullo_epi32(a, b); }
 /* To nearest even; a NaN must not round to infinity. */
 SIMD_INLINE __m256i vf_to_bf16(vf v)
@@ -93,6 +123,32 @@ SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
     int64_t bytes = _mm_cvtsi128_si64(all);
     memcpy(p, &bytes, count < VL ? (size_t)count : (size_t)VL);
 }
+SIMD_INLINE vi vi_xor(vi a, vi b) { return _mm256_xor_si256(a, b); }
+SIMD_INLINE vi vi_load_all(const uint8_t *p, int64_t count)
+{
+    uint8_t bytes[4 * VL] = {0};
+    if (count >= 4 * VL)
+        return vi_load((const int32_t *)(const void *)p);
+    memcpy(bytes, p, (size_t)count);
+    return vi_load((const int32_t *)(const void *)bytes);
+}
+SIMD_INLINE void words_of_rows(vi a, vi b, vi c, vi d, vi words[4])
+{
+    vi ab = _mm256_unpacklo_epi8(a, b), cd = _mm256_unpacklo_epi8(c, d);
+    words[0] = _mm256_unpacklo_epi16(ab, cd);
+    words[1] = _mm256_unpackhi_epi16(ab, cd);
+    ab = _mm256_unpackhi_epi8(a, b), cd = _mm256_unpackhi_epi8(c, d);
+    words[2] = _mm256_unpacklo_epi16(ab, cd);
+    words[3] = _mm256_unpackhi_epi16(ab, cd);
+}
+SIMD_INLINE void words_store(uint8_t *p, int64_t count, const vi words[4], bool is_signed)
+{
+    uint8_t bytes[4 * VL];
+    vi low = _mm256_packs_epi32(words[0], words[1]), high = _mm256_packs_epi32(words[2], words[3]);
+    vi all = is_signed ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+    vi_store((int32_t *)(void *)bytes, all);
+    memcpy(p, bytes, count < 4 * VL ? (size_t)count : sizeof(bytes));
+}
 SIMD_INLINE vi vi_mul(vi a, vi b) { return _mm256_mullo_epi32(a, b); }
 SIMD_INLINE __m128i vf_to_bf16(vf v)
 {
@@ -133,6 +189,31 @@ SIMD_INLINE vi vi_load_u8(const uint8_t *p, int64_t count) { (void)count; return
 SIMD_INLINE vi vi_load_i8(const uint8_t *p, int64_t count) { (void)count; return (int8_t)*p; }
 SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
 { (void)count; *p = (uint8_t)v; }
+SIMD_INLINE vi vi_xor(vi a, vi b) { return a ^ b; }
+SIMD_INLINE vi vi_load_all(const uint8_t *p, int64_t count)
+{
+    vi word = 0;
+    memcpy(&word, p, count < 4 ? (size_t)count : sizeof(word));
+    return word;
+}
+SIMD_INLINE vi vi_dot_bytes(vi sum, vi a, vi b)
+{
+    for (int k = 0; k < 32; k += 8)
+        sum = vi_add(sum, (a >> k & 0xff) * (int8_t)(b >> k));
+    return sum;
+}
+SIMD_INLINE void words_of_rows(vi a, vi b, vi c, vi d, vi words[4])
+{
+    for (int r = 0; r < 4; r++)
+        words[r] = (vi)((uint32_t)(a >> 8 * r & 0xff) | (uint32_t)(b >> 8 * r & 0xff) << 8 |
+                        (uint32_t)(c >> 8 * r & 0xff) << 16 | (uint32_t)(d >> 8 * r & 0xff) << 24);
+}
+SIMD_INLINE void words_store(uint8_t *p, int64_t count, const vi words[4], bool is_signed)
+{
+    (void)is_signed;
+    for (int64_t k = 0; k < 4 && k < count; k++)
+        p[k] = (uint8_t)words[k];
+}
 SIMD_INLINE vi vi_mul(vi a, vi b) { return (vi)((uint32_t)a * (uint32_t)b); }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { *p = bfloat_from_float(v); }
 SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v) { if (m) vf_store_bf16(p, v); }
