@@ -229,6 +229,15 @@ struct exe_step exe_step_at(const struct exe *exe, int index)
                              .candidate_count = step->candidate_count};
 }
 
+double exe_step_byte_flops(const struct exe_step *step)
+{
+    const struct kernel_query *q = step->query;
+    for (int k = 0; k < 2; k++)
+        if (k >= q->in_count || (q->in[k].dtype != DTYPE_U8 && q->in[k].dtype != DTYPE_I8))
+            return 0;
+    return 2 * step->cost.macs;
+}
+
 struct exe_memory exe_memory(const struct exe *exe)
 {
     return exe->sizes;

@@ -125,6 +125,9 @@ struct exe_step {
     int candidate_count;
 };
 
+/* Of 2 macs those whose factors are both bytes, which have a peak of their own. */
+double exe_step_byte_flops(const struct exe_step *step);
+
 struct exe_memory {
     size_t arena_bytes;    /* activations and scratch: planned peak */
     size_t unshared_bytes; /* what activations would take without sharing */

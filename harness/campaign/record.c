@@ -182,6 +182,16 @@ static void add_roof_clock(struct rows *rows, const struct point_facts *f)
                                roof * 1e-9, own * 1e-9));
 }
 
+/* Products of bytes among others, which have a higher peak. */
+static void add_bytes(struct rows *rows, const struct point_facts *f)
+{
+    struct metric_record *row = add(rows, -1, "byte_flops", "1", f->byte_flops);
+    row->source = "model";
+    row->formula = "those of flops that multiply bytes";
+    add(rows, -1, "byte_peak_flop_rate", "FLOP/s", f->byte_peak)->formula =
+        "rate of products of bytes in registers";
+}
+
 static void add_derived(struct rows *rows, const struct point_facts *f)
 {
     double median = f->measurement->median_s;
@@ -194,13 +204,19 @@ static void add_derived(struct rows *rows, const struct point_facts *f)
         add_known(rows, "peak_flop_rate", "FLOP/s", f->peak_flop_rate, f->peak_reason);
     const char *of = peak_text(rows, f);
     peak->formula = of;
-    struct metric_record *share =
-        add(rows, -1, "fraction_of_peak", "1", f->cost->flops / median / f->peak_flop_rate);
+    double least = (f->cost->flops - f->byte_flops) / f->peak_flop_rate;
+    if (f->byte_flops > 0)
+        least += f->byte_flops / f->byte_peak;
+    struct metric_record *share = add(rows, -1, "fraction_of_peak", "1", least / median);
     share->better = BETTER_HIGHER;
     share->reason = isnan(share->value) ? f->peak_reason : "";
     share->formula = "flop_rate / peak_flop_rate";
-    if (*of)
+    if (f->byte_flops > 0)
+        share->formula = "time of all flops at their peaks / time_s";
+    else if (*of)
         share->formula = text_or_fail(rows, arena_printf(rows->arena, "flop_rate / %s", of));
+    if (f->byte_flops > 0)
+        add_bytes(rows, f);
     add_roof_clock(rows, f);
 }
 
@@ -275,7 +291,10 @@ static void add_steps(struct rows *rows, const struct point_facts *f)
             row->better = BETTER_LOWER;
             row->n = f->step_repeats;
         }
+        double bytes = f->byte_flops > 0 ? exe_step_byte_flops(&step) : 0;
         add(rows, s, "flops", "1", 2 * step.cost.macs + step.cost.elementwise)->source = "model";
+        if (bytes > 0)
+            add(rows, s, "byte_flops", "1", bytes)->source = "model";
         add(rows, s, "bytes_streamed", "B", step.bytes_in + step.bytes_out)->source = "model";
     }
 }

@@ -48,6 +48,8 @@ struct point_facts {
     const double *step_ns;                   /* per step; NULL: not timed apart */
     int step_repeats;
     double peak_flop_rate; /* of the point's precision; NAN: not known, because of ... */
+    double byte_flops;     /* of the flops those that multiply bytes among others; 0: none */
+    double byte_peak;      /* for them */
     const char *peak_reason;
     double peak_clock_hz; /* of the device when it was measured; 0: not known */
     const char

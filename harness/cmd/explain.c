@@ -96,14 +96,42 @@ static void put_row(struct table *table, const struct exe_step *step, double ns,
     table_cell(table, "%s%s%s%s", step->kernel->name, text[0] ? " " : "", text, posts);
 }
 
-static void print_steps(struct exe *exe, const double *times, double total, double peak, bool all)
+/* Rates of arithmetic that shares are of; NAN: not known. */
+struct peaks {
+    double usual, bytes; /* of the precision; of products of bytes, where some are among others */
+};
+
+static struct peaks measure_peaks(struct exe *exe, enum precision precision)
+{
+    struct peaks peaks = {NAN, NAN};
+    bool mixed = false;
+    for (int s = 0; s < exe_step_count(exe); s++) {
+        struct exe_step step = exe_step_at(exe, s);
+        mixed = mixed || exe_step_byte_flops(&step) > 0;
+    }
+    if (!exe_device(exe)->kind->is_host)
+        return peaks;
+    peaks.usual = peak_rate(exe_pool(exe), isa_detect(), precision, PEAK_BURSTS);
+    if (mixed && precision != PRECISION_I8)
+        peaks.bytes = peak_rate(exe_pool(exe), isa_detect(), PRECISION_I8, PEAK_BURSTS);
+    return peaks;
+}
+
+/* Of the step's own words. */
+static double peak_of_step(const struct exe_step *step, const struct peaks *peaks)
+{
+    return exe_step_byte_flops(step) > 0 && !isnan(peaks->bytes) ? peaks->bytes : peaks->usual;
+}
+
+static void print_steps(struct exe *exe, const double *times, double total,
+                        const struct peaks *peaks, bool all)
 {
     struct table table = {0};
     for (int k = 0; k < ARRAY_COUNT(columns); k++)
         table_column(&table, columns[k].title, columns[k].align);
     for (int s = 0; s < exe_step_count(exe); s++) {
         struct exe_step step = exe_step_at(exe, s);
-        put_row(&table, &step, times[s], total, peak);
+        put_row(&table, &step, times[s], total, peak_of_step(&step, peaks));
     }
     table_print_titles(&table, stdout);
     for (int s = 0; s < exe_step_count(exe); s++) {
@@ -212,20 +240,23 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
     bool here = exe_device(exe)->kind->is_host;
     enum precision precision = PRECISION_F32;
     precision_from_name(o->model.precision, &precision, NULL); /* model_open has checked it */
-    double total = 0,
-           peak = here ? peak_rate(exe_pool(exe), isa_detect(), precision, PEAK_BURSTS) : NAN;
+    double total = 0;
+    struct peaks peaks = measure_peaks(exe, precision);
     struct exe_memory memory = exe_memory(exe);
     int count = exe_step_count(exe);
     for (int s = 0; s < count; s++)
         total += times[s];
-    print_steps(exe, times, total, peak, o->all);
+    print_steps(exe, times, total, &peaks, o->all);
     if (exe_not_captured(exe))
         print_not_captured(exe);
     printf("\n%d step%s, %.3f ms in all; ", count, count == 1 ? "" : "s", total * 1e-6);
-    if (!isnan(peak))
-        printf("peak of %s %.1f GFLOP/s\n", peak_name(isa_detect(), precision), peak * 1e-9);
+    if (!isnan(peaks.usual))
+        printf("peak of %s %.1f GFLOP/s\n", peak_name(isa_detect(), precision), peaks.usual * 1e-9);
     else
         printf("the peak of this %s not measured\n", here ? "precision" : "device");
+    if (!isnan(peaks.bytes))
+        printf("peak of %s, for products of bytes, %.1f GOP/s\n",
+               peak_name(isa_detect(), PRECISION_I8), peaks.bytes * 1e-9);
     print_phases(exe, times);
     if (!here)
         print_ways(exe);

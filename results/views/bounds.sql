@@ -4,7 +4,7 @@
 -- :run, :result: only this one; NULL: all.
 WITH item AS MATERIALIZED (
     SELECT run, result, sequence, NULL AS idx, key, spec, workload, mode, device, precision, batch,
-           threads, scenario, cache, verdict, time_s, flops,
+           threads, scenario, cache, verdict, time_s, flops, byte_flops,
            max(-flops_by_passes, 0) AS removed, bytes_compulsory AS bytes,
            arena_bytes + weight_bytes AS working_bytes, input_wait_share,
            EXISTS (SELECT 1 FROM op WHERE op.result = w.result AND (kernel LIKE '%winograd%' OR

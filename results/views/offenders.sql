@@ -6,7 +6,8 @@
 WITH item AS MATERIALIZED (
     SELECT s.run, s.result, s.idx, p.workload, p.workload || iif(p.params = '', '', ':' || p.params)
                AS spec, p.device, p.precision, p.batch, p.threads, p.cache, s.name, s.kind, s.shape,
-           s.kernel, s.provider, s.time_s, s.flops, NULL AS removed,
+           s.kernel, s.provider, s.time_s, s.flops, s.byte_flops,
+           NULL AS removed,
            ifnull(s.bytes_compulsory, s.bytes_streamed)
                AS bytes, ifnull(s.bytes_compulsory, s.bytes_streamed) AS working_bytes,
            s.kernel LIKE '%winograd%' OR s.kernel LIKE '% without padding%'

@@ -36,23 +36,12 @@ struct job {
     uint8_t *y;
 };
 
-static bool has_dots(void)
-{
-#if defined(__AVX512F__)
-    return cpu_has_vnni();
-#elif defined(__AVX2__)
-    return cpu_has_avx_vnni();
-#else
-    return true;
-#endif
-}
-
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
     (void)variant;
     s->rescale = rescale_of(q->node);
-    if (!has_dots())
+    if (!cpu_has_byte_dots())
         return UNSUPPORTED(why, "this CPU multiplies no bytes");
     TRY(conv_shape_from(q, CONV_BYTES, &s->shape, why));
     if (s->shape.group_in != 1 || s->shape.group_out != 1)

@@ -11,6 +11,7 @@
 #ifndef ENGINE_KERNELS_LIB_SIMD_DOT_H
 #define ENGINE_KERNELS_LIB_SIMD_DOT_H
 
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
 
 /* Which channel element i of word r of words_of_rows is. */
@@ -20,6 +21,8 @@ SIMD_INLINE int channel_of_word(int r, int i)
 }
 
 #if defined(__AVX512F__)
+
+#define cpu_has_byte_dots cpu_has_vnni
 
 /* clang-format off */
 SIMD_INLINE vf vf_dot_bf16(vf sum, vf a, vf b)
@@ -91,6 +94,8 @@ SIMD_INLINE void vf_store_bf16_one_m(uint16_t *p, vm m, vf v)
 /* clang-format on */
 
 #elif defined(__AVX2__)
+
+#define cpu_has_byte_dots cpu_has_avx_vnni
 
 /* clang-format off */
 SIMD_INLINE vi vi_dot_bytes(vi sum, vi a, vi b) /* AVX-VNNI */
@@ -169,6 +174,8 @@ SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v)
 /* clang-format on */
 
 #else
+
+#define cpu_has_byte_dots() true
 
 /* clang-format off */
 SIMD_INLINE vf word_bf16(vf w, int half)

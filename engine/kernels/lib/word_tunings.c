@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/word_tunings.h"
 
+#include "engine/kernels/lib/simd_dot.h"
+
 enum { TUNINGS = 4 };
 
 /* For two-byte and one-byte elements; best guesses first. The last one of each needs no instruction
@@ -9,14 +11,11 @@ enum { TUNINGS = 4 };
 static const struct word_tuning tunings[2][TUNINGS] = {
     {{GEMM_BF16_DOT, 2, 12}, {GEMM_BF16_DOT, 4, 6}, {GEMM_BF16_DOT, 3, 8}, {GEMM_BF16, 2, 12}},
     {{GEMM_BYTES_DOT, 2, 12}, {GEMM_BYTES_DOT, 4, 6}, {GEMM_BYTES_DOT, 3, 8}, {GEMM_BYTES, 2, 12}}};
-static bool (*const has_byte_dots)(void) = cpu_has_vnni;
 #elif defined(__AVX2__)
 static const struct word_tuning tunings[2][TUNINGS] = {
     {{GEMM_BF16, 2, 6}, {GEMM_BF16, 3, 4}},
     {{GEMM_BYTES_DOT, 2, 6}, {GEMM_BYTES_DOT, 3, 4}, {GEMM_BYTES, 2, 5}, {GEMM_BYTES, 2, 6}}};
-static bool (*const has_byte_dots)(void) = cpu_has_avx_vnni;
 #else
-static bool (*const has_byte_dots)(void) = cpu_has_avx_vnni;
 static const struct word_tuning tunings[2][TUNINGS] = {{{GEMM_BF16, 4, 4}}, {{GEMM_BYTES, 4, 4}}};
 #endif
 
@@ -25,7 +24,7 @@ static const struct word_tuning tunings[2][TUNINGS] = {{{GEMM_BF16, 4, 4}}, {{GE
 
 static bool can_run(const struct word_tuning *t, const struct word_tuning *list, double macs)
 {
-    bool dots = list[0].math == GEMM_BF16_DOT ? cpu_has_bf16() : has_byte_dots();
+    bool dots = list[0].math == GEMM_BF16_DOT ? cpu_has_bf16() : cpu_has_byte_dots();
     bool plain = t->math == GEMM_BF16 || t->math == GEMM_BYTES;
     if (!plain)
         return dots;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What limits each row of `item`, a table that the view makes: run, result, idx (NULL: the whole
--- result), device, precision, threads, cache, time_s, flops, removed, bytes, working_bytes,
--- fewer_operations (a kernel does fewer than its flops say), input_wait_share (of a training; NULL:
+-- result), device, precision, threads, cache, time_s, flops, byte_flops (those of flops that multiply
+-- bytes; NULL: none), removed, bytes, working_bytes, fewer_operations (a kernel does fewer than its flops say), input_wait_share (of a training; NULL:
 -- nothing was read). `removed` is how many of the flops passes took away: nothing computes them, and
 -- no peak has to.
 --
@@ -19,7 +19,7 @@
 --   unknown          something was not measured; the note says what
 WITH
 roof AS NOT MATERIALIZED (
-    SELECT i.*, a.value AS peak, d.value AS dram, f.value AS fast, z.bytes AS cache_bytes,
+    SELECT i.*, a.value AS peak, ifnull(b.value, a.value) AS byte_peak, d.value AS dram, f.value AS fast, z.bytes AS cache_bytes,
            i.cache = 'warm' AND ifnull(i.working_bytes <= z.bytes, 0) AS fits
     FROM (SELECT *, iif(device = 'cpu', threads, 0) AS used FROM item) AS i
     LEFT JOIN (SELECT run, device, precision, threads, max(value) AS value
@@ -28,6 +28,11 @@ roof AS NOT MATERIALIZED (
                GROUP BY run, device, precision, threads) AS a
         ON a.run = i.run AND a.device = i.device AND a.precision = i.precision
            AND a.threads = i.used
+    LEFT JOIN (SELECT run, device, threads, max(value) AS value
+               FROM ceiling
+               WHERE kind = 'compute' AND precision = 'i8' AND how = 'measured' AND value > 0
+               GROUP BY run, device, threads) AS b
+        ON b.run = i.run AND b.device = i.device AND b.threads = i.used
     LEFT JOIN (SELECT run, device, threads, max(value) AS value
                FROM ceiling
                WHERE kind = 'bandwidth' AND level = 'DRAM' AND how = 'measured' AND value > 0
@@ -44,7 +49,8 @@ roof AS NOT MATERIALIZED (
     LEFT JOIN (WITH size AS MATERIALIZED (SELECT * FROM {lib/cache_size})
                SELECT * FROM size) AS z ON z.run = i.run AND z.device = i.device),
 least AS NOT MATERIALIZED (
-    SELECT *, (flops - ifnull(removed, 0)) / peak AS compute_s,
+    SELECT *, (flops - ifnull(removed, 0) - ifnull(byte_flops, 0)) / peak +
+              ifnull(byte_flops, 0) / byte_peak AS compute_s,
            iif(fits, ifnull(bytes / fast, 0.0), bytes / dram) AS memory_s
     FROM roof),
 bounded AS MATERIALIZED (

@@ -6,6 +6,7 @@ WITH item AS MATERIALIZED (
     SELECT r.run, r.id AS result, NULL AS idx, p.device, p.precision, p.threads, p.cache,
            max(iif(m.name = 'time_s', m.value, NULL)) AS time_s,
            max(iif(m.name = 'flops' AND m.source = 'model', m.value, NULL)) AS flops,
+           max(iif(m.name = 'byte_flops', m.value, NULL)) AS byte_flops,
            max(iif(m.name = 'flops_by_passes', max(-m.value, 0), NULL)) AS removed,
            max(iif(m.name = 'bytes_compulsory', m.value, NULL)) AS bytes,
            sum(iif(m.name IN ('arena_bytes', 'weight_bytes'), m.value, NULL)) AS working_bytes,

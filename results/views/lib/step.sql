@@ -4,6 +4,7 @@
 SELECT r.run, r.id AS result, o.idx, o.name, o.kind, o.shape, o.kernel, o.provider,
        max(iif(m.name = 'time_s', m.value, NULL)) AS time_s,
        max(iif(m.name = 'flops' AND m.source = 'model', m.value, NULL)) AS flops,
+       max(iif(m.name = 'byte_flops', m.value, NULL)) AS byte_flops,
        max(iif(m.name = 'flops' AND m.source <> 'model', m.value, NULL)) AS flops_counted,
        max(iif(m.name = 'dram_read_bytes', m.value, NULL)) AS dram_read_bytes,
        max(iif(m.name = 'dram_write_bytes', m.value, NULL)) AS dram_write_bytes,

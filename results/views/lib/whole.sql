@@ -23,6 +23,7 @@ SELECT r.id AS result, r.run, r.sequence, r.status, r.verdict, r.reason, r.verif
        max(iif(m.name = 'flops' AND m.source = 'model', m.value, NULL)) AS flops,
        max(iif(m.name = 'flops' AND m.source = iif(p.device GLOB 'cuda*', 'cupti', 'papi'),
                m.value, NULL)) AS flops_counted,
+       max(iif(m.name = 'byte_flops', m.value, NULL)) AS byte_flops,
        max(iif(m.name = 'flops_by_passes', m.value, NULL)) AS flops_by_passes,
        max(iif(m.name = 'flops_by_passes', m.formula, NULL)) AS passes,
        max(iif(m.name = 'bytes_compulsory', m.value, NULL)) AS bytes_compulsory,
