@@ -19,6 +19,7 @@ static const struct pass_row rows[] = {
      .run = pass_absorb_f8,
      .always = true,
      .f8 = true}, /* before constant factors become wide */
+    {.name = "turn_q_linear", .run = pass_turn_q_linear},
     {.name = "absorb_bytes", .run = pass_absorb_bytes, .host = true}, /* the same */
     {.name = "keep_bytes", .run = pass_keep_bytes, .host = true},
     {.name = "turn_einsum", .run = pass_turn_einsum}, /* weights are moved by fold_constants */

@@ -39,6 +39,9 @@ void work_phase(struct work *w, const char *phase);
  * on its device do. What is timed then is not to be believed. */
 void work_attach(struct work *w);
 void work_detach(struct work *w);
+/* The peak of the bursts around the samples or, where there are none, a ceiling of the run
+ * (point_peak.c). */
+void work_peak(const struct work *w, const struct point_record *stored, struct point_facts *facts);
 /* Passes through all profilers that the point names (point_count.c). */
 enum status work_count(struct work *w, struct error *err);
 

@@ -16,6 +16,7 @@ typedef enum status graph_pass(struct graph *g, struct error *err);
 
 graph_pass pass_normalise;           /* explicit window attributes; identities removed */
 graph_pass pass_absorb_f8;           /* products read f8 factors as they are */
+graph_pass pass_turn_q_linear;       /* QLinearConv -> DequantizeLinear, Conv, QuantizeLinear */
 graph_pass pass_absorb_bytes;        /* convolutions and products of what is quantised */
 graph_pass pass_keep_bytes;          /* what moves or bends what is quantised */
 graph_pass pass_turn_einsum;         /* Einsum -> Transpose, Reshape, MatMul, Mul, ReduceSum */
