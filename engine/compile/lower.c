@@ -134,6 +134,8 @@ static bool has_dense_lines(const struct node *node, const struct shape *x)
 static bool reads_either_order(const struct lowering *l, const struct node *node)
 {
     const struct op *op = node->op;
+    if (op == &op_conv_bytes)
+        return node_int(node, "group", 1) == 1; /* copied in any order */
     if (op == &op_conv)
         return l->on_device || has_dense_lines(node, &l->g->values[node->inputs[0]].shape);
     return op->layout == LAYOUT_RULE_CHANNELS_READ ||
@@ -142,12 +144,14 @@ static bool reads_either_order(const struct lowering *l, const struct node *node
            is_plain_and_nhwc(&l->g->values[node->outputs[0]].shape);
 }
 
-/* A network's own images, of few channels: kernels read them as they come. On a device they may
- * have become narrow before, whose kernels append channels in either order. */
+/* A network's own images, of few channels: kernels read them as they come. They may have become
+ * bytes before, and on a device narrow floats, whose kernels append channels in either order. */
 static bool is_stem(const struct lowering *l, const struct value *x)
 {
-    bool cast = l->on_device && x->producer != NONE && l->g->nodes[x->producer].op == &op_cast;
-    const struct value *from = cast ? &l->g->values[l->g->nodes[x->producer].inputs[0]] : x;
+    const struct node *made = x->producer == NONE ? NULL : &l->g->nodes[x->producer];
+    bool narrowed =
+        made && (made->op == &op_quantize_linear || (l->on_device && made->op == &op_cast));
+    const struct value *from = narrowed ? &l->g->values[made->inputs[0]] : x;
     return from->kind == VALUE_INPUT && x->shape.dim[1] <= 4;
 }
 

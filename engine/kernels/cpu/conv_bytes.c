@@ -3,9 +3,9 @@
  * ConvBytes as an implicit matrix product of words of four channels (see conv_igemm.c): unsigned
  * bytes of x times signed ones of the weights, AVX512-VNNI or AVX-VNNI where the CPU has it. The
  * zero point of x is in the number from which the sums of a channel start, and padding reads a
- * pixel of zero points. What is not unsigned or has no whole words is copied first, with its
- * padding: then a line of taps lies in memory as one, and a convolution of 7 x 7 over 3 channels
- * reads 7 runs of 28 bytes. */
+ * pixel of zero points. What is not unsigned, has no whole words or comes in planes is copied
+ * first, with its padding: then a line of taps lies in memory as one, and a convolution of 7 x 7
+ * over 3 channels reads 7 runs of 21 bytes, with three more that meet zeros among the weights. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,8 +23,9 @@ struct kernel_state {
     struct conv_shape source; /* what rows are read from: x, or its copy without padding */
     struct rescale rescale;
     struct gemm_plan plan;
-    int64_t pixel;      /* channels with those that fill a word */
-    bool copied, lines; /* lines: a tap of the product is a line of them */
+    bool copied;
+    int64_t pixel;      /* bytes from one to the next */
+    int64_t taps, run;  /* how many are one of the product, and its bytes: whole words */
     unsigned char flip; /* what makes x unsigned */
     unsigned char zero; /* x's zero point then */
     float *packed, *scale, *offset;
@@ -55,8 +56,7 @@ static struct conv_shape shape_of_copy(const struct kernel_state *s)
     copy.x_image = step;
     copy.x_channel = 1;
     copy.channels = copy.group_in = s->pixel;
-    if (s->lines)
-        w->kernel[SPATIAL_MAX - 1] = 1;
+    w->kernel[SPATIAL_MAX - 1] /= s->taps;
     return copy;
 }
 
@@ -81,9 +81,15 @@ static void copy_pixels(const struct kernel_state *s, const unsigned char *from,
 {
     const struct conv_shape *shape = &s->shape;
     int64_t count = shape->window.in[2], step = shape->x_at[2], channels = shape->channels;
-    if (step == channels && s->pixel == channels) {
+    if (step == channels && s->pixel == channels && shape->x_channel == 1) {
         for (int64_t i = 0; i < count * channels; i++)
             to[i] = from[i] ^ s->flip;
+        return;
+    }
+    if (shape->x_channel != 1) {
+        for (int64_t c = 0; c < channels; c++, from += shape->x_channel, to++)
+            for (int64_t x = 0; x < count; x++)
+                to[x * s->pixel] = from[x * step] ^ s->flip;
         return;
     }
     for (int64_t x = 0; x < count; x++, from += step, to += s->pixel)
@@ -118,7 +124,7 @@ static enum status read_node(const struct kernel_query *q, struct kernel_state *
 {
     struct rescale *r = &s->rescale;
     *r = rescale_of(q->node);
-    TRY(conv_shape_from(q, CONV_BYTES, &s->shape, why));
+    TRY(conv_shape_from(q, CONV_BYTES | CONV_PLANES, &s->shape, why));
     for (int k = WEIGHTS; k <= OFFSET; k++)
         if (!q->fixed[k])
             return UNSUPPORTED(why, "input %d is not known beforehand", k);
@@ -137,13 +143,12 @@ static struct gemm_size size_of(const struct kernel_query *q, const struct kerne
                                 const struct word_tuning *t)
 {
     const struct conv_shape *c = &s->source;
-    int64_t run = s->lines ? s->shape.window.kernel[SPATIAL_MAX - 1] : 1;
     bool bytes = s->rescale.to != DTYPE_F32;
     return (struct gemm_size){.batch = conv_batches(c),
                               .m = conv_rows(c),
                               .n = c->out_channels,
                               .taps = window_taps(&c->window),
-                              .k = run * s->pixel / WORD,
+                              .k = s->run / WORD,
                               .math = t->math,
                               .narrow = bytes,
                               .vectors = t->vectors,
@@ -165,9 +170,11 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     const struct word_tuning *t;
     TRY(read_node(q, s, why));
     const struct window *w = &s->shape.window;
-    s->pixel = round_up(s->shape.channels, WORD);
-    s->copied = s->pixel != s->shape.channels || s->flip;
-    s->lines = s->copied && w->dilation[SPATIAL_MAX - 1] == 1;
+    s->copied = s->shape.channels % WORD || s->flip || s->shape.x_channel != 1;
+    bool lines = s->copied && w->dilation[SPATIAL_MAX - 1] == 1;
+    s->taps = lines ? w->kernel[SPATIAL_MAX - 1] : 1;
+    s->pixel = lines ? s->shape.channels : round_up(s->shape.channels, WORD);
+    s->run = round_up(s->taps * s->pixel, WORD);
     s->source = s->copied ? shape_of_copy(s) : s->shape;
     word_tunings(1, macs_of(&s->shape), variant, &t);
     struct gemm_size size = size_of(q, s, t);
@@ -200,10 +207,10 @@ static size_t workspace(const struct kernel_state *s)
 
 static int64_t depth_of(const struct kernel_state *s)
 {
-    return window_taps(&s->shape.window) * s->pixel;
+    return window_taps(&s->shape.window) / s->taps * s->run;
 }
 
-/* Signed, in the order in which x is read: [channel][tap][its bytes]. */
+/* Signed, in the order in which x is read: [channel][tap of the product][its bytes]. */
 static void order_weights(const struct kernel_state *s, const unsigned char *weights,
                           unsigned char *to)
 {
@@ -211,10 +218,11 @@ static void order_weights(const struct kernel_state *s, const unsigned char *wei
     unsigned char flip = s->rescale.w_zero ? SIGN : 0;
     int64_t taps = window_taps(&c->window);
     memset(to, 0, (size_t)(c->out_channels * depth_of(s)));
-    for (int64_t m = 0; m < c->out_channels; m++, weights += c->w_out)
-        for (int64_t t = 0; t < taps; t++, to += s->pixel)
+    for (int64_t m = 0; m < c->out_channels; m++, weights += c->w_out, to += depth_of(s))
+        for (int64_t t = 0; t < taps; t++)
             for (int64_t k = 0; k < c->channels; k++)
-                to[k] = weights[k * c->w_in + t * c->w_tap] ^ flip;
+                to[t / s->taps * s->run + t % s->taps * s->pixel + k] =
+                    weights[k * c->w_in + t * c->w_tap] ^ flip;
 }
 
 static void pack_weights(const struct kernel_query *q, struct kernel_state *s,
@@ -234,7 +242,7 @@ static void pack_weights(const struct kernel_query *q, struct kernel_state *s,
 static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
                            size_t *packed_bytes, struct error *err)
 {
-    size_t packed = (size_t)gemm_packed_floats(&s->plan) * WORD, zeros = (size_t)s->pixel;
+    size_t packed = (size_t)gemm_packed_floats(&s->plan) * WORD, zeros = (size_t)s->run;
     size_t columns = (size_t)gemm_bias_floats(&s->plan) * WORD;
     size_t channels = (size_t)s->shape.out_channels;
     s->packed = memory_alloc(packed);
