@@ -33,6 +33,7 @@ static const struct pass_row rows[] = {
     {.name = "merge_branches", .run = pass_merge_branches}, /* with their norms in them */
     {.name = "fuse_concat_norm", .run = pass_fuse_concat_norm},
     {.name = "find_gelu", .run = pass_find_gelu, .early = true},
+    {.name = "keep_bytes again", .run = pass_keep_bytes, .host = true}, /* a Gelu is one function */
     {.name = "find_layer_norm", .run = pass_find_layer_norm, .early = true},
     {.name = "find_attention", .run = pass_find_attention},
     {.name = "fold_constants again", .run = pass_fold_constants}, /* sums of its masks */

@@ -239,6 +239,41 @@ TEST(a_function_of_two_tensors_is_no_table)
     becomes(g, rounded(g, unsigned_bytes, y, 0.01F), "TableBytes", 0, 0);
 }
 
+TEST(a_composed_function_is_a_table)
+{
+    struct graph *g = graph_new("gelu");
+    int x = rounded(g, unsigned_bytes, image(g, "x"), 0.03F);
+    int y = graph_node(g, "Mul", NULL, INPUTS(x, graph_const_f32(g, 0.70710678F)), NO_ATTRS);
+    y = graph_node(g, "Add", NULL, INPUTS(one(g, "Erf", y), graph_const_f32(g, 1)), NO_ATTRS);
+    y = graph_node(g, "Mul", NULL, INPUTS(x, y), NO_ATTRS);
+    y = graph_node(g, "Mul", NULL, INPUTS(y, graph_const_f32(g, 0.5F)), NO_ATTRS);
+    struct shape flat = shape_of(CHANNELS, SIZE * SIZE); /* what is rounded lies otherwise */
+    y = graph_node(g, "Reshape", NULL, INPUTS(y, graph_const_i64(g, 2, flat.dim)), NO_ATTRS);
+    becomes(g, rounded(g, signed_bytes, y, 0.02F), "TableBytes", 1, 0);
+}
+
+/* A table of words of 94 MB was made floats in every run. */
+TEST(rows_of_a_quantised_table_are_dequantised_alone)
+{
+    struct graph *g = graph_new("words");
+    struct fill codes = {.kind = FILL_INDEX, .a = -128, .b = 128};
+    struct fill rows = {.kind = FILL_INDEX, .a = 0, .b = 22000};
+    int table = graph_param(g, NULL, DTYPE_I8, shape_of(22000, 768), codes);
+    int ids = graph_input(g, "ids", DTYPE_I64, shape_of(1, 13), rows);
+    int y = graph_node(g, "Gather", NULL, INPUTS(dequantise(g, signed_bytes, table, 0.02F), ids),
+                       NO_ATTRS);
+    struct exe_options options = {
+        .threads = 2, .isa = isa_detect(), .no_tune = true, .only_variant = NONE};
+    graph_output(g, y);
+    MUST(graph_check, g);
+    struct exe *exe = compiled(g, &options);
+    struct exe_step last = exe_step_at(exe, exe_step_count(exe) - 1);
+    assert_string_equal(last.node->op->name, "DequantizeLinear");
+    assert_int_equal(last.query->in[0].shape.dim[1], 13);
+    assert_true(run_error(exe, g) < 1e-6);
+    exe_graph_free(exe, g);
+}
+
 /* ---- one node that says it all ---- */
 
 TEST(q_linear_nodes_multiply_bytes)

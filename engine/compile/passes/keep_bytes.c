@@ -2,7 +2,8 @@
  *
  * What stands between DequantizeLinear and QuantizeLinear is done on the bytes where that is the
  * same: elements that only move (Concat, MaxPool, Transpose, Slice ...), whose bytes get the
- * result's scale before they move, and functions of single elements, which are a table of 256. */
+ * result's scale before they move, and functions of single elements, which are a table of 256. Rows
+ * that are looked up in a quantised table are dequantised alone. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -51,7 +52,8 @@ static enum status move_bytes(struct graph *g, int n, bool *done, struct error *
         return STATUS_OK;
     struct node node = g->nodes[producer];
     int moved = moved_inputs(&node);
-    for (int k = 0; k < moved; k++)
+    bool anyway = node.op->alias || node.op->reorders; /* as many elements before as after */
+    for (int k = 0; k < moved && !anyway; k++)
         if (!quantised_source(g, node.inputs[k], &x))
             return STATUS_OK;
     int *inputs = moved ? arena_array(&g->arena, (size_t)node.input_count, sizeof(*inputs)) : NULL;
@@ -67,6 +69,28 @@ static enum status move_bytes(struct graph *g, int n, bool *done, struct error *
     rewrite_replace(g, y.value, fresh);
     g->nodes[n].dead = true;
     *done = true;
+    return STATUS_OK;
+}
+
+/* Gather of a dequantised table -> its bytes are gathered. */
+static enum status gather_bytes(struct graph *g, int n, struct error *err)
+{
+    struct node node = g->nodes[n];
+    struct quantised table;
+    if (node.post_count || !quantised_source(g, node.inputs[0], &table))
+        return STATUS_OK;
+    struct node *whole = rewrite_producer(g, node.inputs[0], &op_dequantize_linear);
+    int inputs[3], count = whole->op_inputs;
+    for (int k = 1; k < count; k++)
+        inputs[k] = whole->inputs[k];
+    g->phase = node.phase;
+    inputs[0] = graph_node(g, node.op->name, node.name, INPUTS(table.value, node.inputs[1]),
+                           node.attr_count, node.attrs);
+    int fresh = graph_node(g, op_dequantize_linear.name, NULL, count, inputs, NO_ATTRS);
+    if (g->failed)
+        return graph_check(g, err);
+    rewrite_replace(g, node.outputs[0], fresh);
+    g->nodes[n].dead = true;
     return STATUS_OK;
 }
 
@@ -181,6 +205,8 @@ enum status pass_keep_bytes(struct graph *g, struct error *err)
 {
     for (int n = 0; n < g->node_count; n++) { /* of those that are added, too */
         bool done = false;
+        if (!g->nodes[n].dead && g->nodes[n].op == &op_gather)
+            TRY(gather_bytes(g, n, err));
         if (g->nodes[n].dead || g->nodes[n].op != &op_quantize_linear)
             continue;
         TRY(move_bytes(g, n, &done, err));
