@@ -231,6 +231,25 @@ TEST(functions_are_tables)
     }
 }
 
+TEST(two_tensors_are_multiplied_as_bytes)
+{
+    struct graph *g = graph_new("swish");
+    int x = rounded(g, unsigned_bytes, image(g, "x"), 0.03F);
+    int gate = rounded(g, signed_bytes, one(g, "HardSigmoid", x), 0.01F);
+    int y = graph_node(g, "Mul", NULL, INPUTS(x, gate), NO_ATTRS);
+    becomes(g, rounded(g, unsigned_bytes, y, 0.02F), "MulBytes", 1, 0);
+}
+
+TEST(a_gate_of_channels_is_multiplied_as_bytes)
+{
+    struct graph *g = graph_new("gate");
+    int x = rounded(g, unsigned_bytes, image(g, "x"), 0.03F);
+    int gate = noise_input(g, "gate", shape_of(1, CHANNELS, 1, 1));
+    int y = graph_node(g, "Mul", NULL, INPUTS(rounded(g, signed_bytes, gate, 0.01F), x), NO_ATTRS);
+    becomes(g, rounded(g, unsigned_bytes, y, 0.02F), "MulBytes", 1, 0);
+}
+
+/* One of them is not rounded before. */
 TEST(a_function_of_two_tensors_is_no_table)
 {
     struct graph *g = graph_new("gate");

@@ -186,26 +186,52 @@ static enum status replace_product(struct graph *g, const struct node *node, str
     return STATUS_OK;
 }
 
-/* ---- sums ---- */
+/* ---- sums and products of two tensors ---- */
 
-/* Two tensors of bytes of one shape that are added, and rounded to bytes again. */
-static enum status absorb_add(struct graph *g, const struct node *node, struct error *err)
+static int add_bytes(struct graph *g, const struct node *node, const struct quantised *a,
+                     const struct quantised *b, const struct quantised_end *end)
+{
+    double unit = end->y.scale, offset = -(double)a->zero * a->scale - (double)b->zero * b->scale;
+    struct attr attrs[END_ATTRS + 3] = {attr_float("a_scale", (double)rounded(a->scale / unit)),
+                                        attr_float("b_scale", (double)rounded(b->scale / unit)),
+                                        attr_float("offset", (double)rounded(offset / unit))};
+    end_attrs(g, end, attrs + 3);
+    return graph_node(g, op_add_bytes.name, node->name, INPUTS(a->value, b->value),
+                      ARRAY_COUNT(attrs), attrs);
+}
+
+static int mul_bytes(struct graph *g, const struct node *node, const struct quantised *a,
+                     const struct quantised *b, const struct quantised_end *end)
+{
+    double scale = (double)rounded(a->scale * b->scale / end->y.scale);
+    struct attr attrs[END_ATTRS + 3] = {attr_int("a_zero", a->zero), attr_int("b_zero", b->zero),
+                                        attr_float("scale", scale)};
+    end_attrs(g, end, attrs + 3);
+    return graph_node(g, op_mul_bytes.name, node->name, INPUTS(a->value, b->value),
+                      ARRAY_COUNT(attrs), attrs);
+}
+
+/* Two tensors of bytes that are added or multiplied, and rounded to bytes again. */
+static enum status absorb_pair(struct graph *g, const struct node *node, struct error *err)
 {
     struct quantised a, b;
     struct quantised_end end;
-    if (node->dead || node->post_count || node->op != &op_add ||
+    bool sum = node->op == &op_add;
+    if (node->dead || node->post_count || (!sum && node->op != &op_mul) ||
         !quantised_source(g, node->inputs[0], &a) || !quantised_source(g, node->inputs[1], &b) ||
-        !shape_equal(&g->values[a.value].shape, &g->values[b.value].shape) ||
         !quantised_end(g, node->outputs[0], &end))
         return STATUS_OK;
-    double unit = end.y.scale, offset = -(double)a.zero * a.scale - (double)b.zero * b.scale;
-    struct attr attrs[END_ATTRS + 3] = {attr_float("a_scale", (double)rounded(a.scale / unit)),
-                                        attr_float("b_scale", (double)rounded(b.scale / unit)),
-                                        attr_float("offset", (double)rounded(offset / unit))};
-    end_attrs(g, &end, attrs + 3);
+    const struct shape *y = &g->values[node->outputs[0]].shape;
+    if (!sum && !shape_equal(&g->values[a.value].shape, y)) {
+        struct quantised other = a;
+        a = b;
+        b = other;
+    }
+    if (!shape_equal(&g->values[a.value].shape, y) ||
+        (sum && !shape_equal(&g->values[b.value].shape, y)))
+        return STATUS_OK;
     g->phase = node->phase;
-    int fresh = graph_node(g, op_add_bytes.name, node->name, INPUTS(a.value, b.value),
-                           ARRAY_COUNT(attrs), attrs);
+    int fresh = sum ? add_bytes(g, node, &a, &b, &end) : mul_bytes(g, node, &a, &b, &end);
     if (g->failed)
         return graph_check(g, err);
     rewrite_replace(g, end.y.value, fresh);
@@ -218,7 +244,7 @@ enum status pass_absorb_bytes(struct graph *g, struct error *err)
     for (int n = 0; n < count; n++) {
         struct node node = g->nodes[n];
         struct product p;
-        TRY(absorb_add(g, &node, err));
+        TRY(absorb_pair(g, &node, err));
         if (read_product(g, &node, &p) && make_factors(g, &p))
             TRY(replace_product(g, &node, &p, err));
     }
