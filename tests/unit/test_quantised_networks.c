@@ -208,6 +208,16 @@ TEST(pools_move_bytes)
     }
 }
 
+TEST(parts_of_bytes_are_cut_off)
+{
+    struct graph *g = graph_new("split");
+    int parts[2], x = rounded(g, unsigned_bytes, image(g, "x"), 0.02F);
+    int sizes = graph_const_i64(g, 2, (const int64_t[]){7, CHANNELS - 7});
+    graph_node_many(g, "Split", NULL, INPUTS(x, sizes), ATTRS(attr_int("axis", 1)), 2, parts);
+    graph_output(g, rounded(g, unsigned_bytes, parts[0], 0.02F));
+    becomes(g, rounded(g, unsigned_bytes, parts[1], 0.02F), "Split", 0, 0);
+}
+
 TEST(two_scales_side_by_side_are_a_table)
 {
     struct graph *g = graph_new("concat");

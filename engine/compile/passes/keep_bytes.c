@@ -72,6 +72,42 @@ static enum status move_bytes(struct graph *g, int n, bool *done, struct error *
     return STATUS_OK;
 }
 
+/* What dequantises like `node`, but another value. */
+static int dequantise_like(struct graph *g, const struct node *node, int value)
+{
+    int inputs[3] = {value};
+    for (int k = 1; k < node->op_inputs; k++)
+        inputs[k] = node->inputs[k];
+    return graph_node(g, op_dequantize_linear.name, NULL, node->op_inputs, inputs, NO_ATTRS);
+}
+
+/* A part of a dequantised tensor that Split cuts off, and that is rounded -> its bytes are cut off
+ * by a Slice, and then dequantised. */
+static enum status split_bytes(struct graph *g, int n, struct error *err)
+{
+    struct quantised x;
+    const struct value *part = &g->values[g->nodes[n].inputs[0]];
+    const struct node *found = part->producer == NONE ? NULL : &g->nodes[part->producer];
+    if (!found || found->op != &op_split || !quantised_source(g, found->inputs[0], &x))
+        return STATUS_OK;
+    struct node split = *found,
+                whole = *rewrite_producer(g, split.inputs[0], &op_dequantize_linear);
+    int64_t axis = shape_axis(&part->shape, node_int(&split, "axis", 0)), first = 0;
+    for (int k = 0; k < part->producer_out; k++)
+        first += g->values[split.outputs[k]].shape.dim[axis];
+    int64_t end = first + part->shape.dim[axis];
+    g->phase = split.phase;
+    int bytes = graph_node(g, op_slice.name, NULL,
+                           INPUTS(x.value, graph_const_i64(g, 1, &first),
+                                  graph_const_i64(g, 1, &end), graph_const_i64(g, 1, &axis)),
+                           NO_ATTRS);
+    int fresh = dequantise_like(g, &whole, bytes);
+    if (g->failed)
+        return graph_check(g, err);
+    g->nodes[n].inputs[0] = fresh;
+    return STATUS_OK;
+}
+
 /* Gather of a dequantised table -> its bytes are gathered. */
 static enum status gather_bytes(struct graph *g, int n, struct error *err)
 {
@@ -79,14 +115,11 @@ static enum status gather_bytes(struct graph *g, int n, struct error *err)
     struct quantised table;
     if (node.post_count || !quantised_source(g, node.inputs[0], &table))
         return STATUS_OK;
-    struct node *whole = rewrite_producer(g, node.inputs[0], &op_dequantize_linear);
-    int inputs[3], count = whole->op_inputs;
-    for (int k = 1; k < count; k++)
-        inputs[k] = whole->inputs[k];
+    struct node whole = *rewrite_producer(g, node.inputs[0], &op_dequantize_linear);
     g->phase = node.phase;
-    inputs[0] = graph_node(g, node.op->name, node.name, INPUTS(table.value, node.inputs[1]),
+    int bytes = graph_node(g, node.op->name, node.name, INPUTS(table.value, node.inputs[1]),
                            node.attr_count, node.attrs);
-    int fresh = graph_node(g, op_dequantize_linear.name, NULL, count, inputs, NO_ATTRS);
+    int fresh = dequantise_like(g, &whole, bytes);
     if (g->failed)
         return graph_check(g, err);
     rewrite_replace(g, node.outputs[0], fresh);
@@ -209,6 +242,7 @@ enum status pass_keep_bytes(struct graph *g, struct error *err)
             TRY(gather_bytes(g, n, err));
         if (g->nodes[n].dead || g->nodes[n].op != &op_quantize_linear)
             continue;
+        TRY(split_bytes(g, n, err));
         TRY(move_bytes(g, n, &done, err));
         if (!done)
             TRY(look_up(g, n, err));

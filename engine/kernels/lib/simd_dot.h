@@ -54,6 +54,10 @@ SIMD_INLINE vi vi_load_all(const uint8_t *p, int64_t count)
     __mmask64 mask = count < 4 * VL ? (1ull << count) - 1 : ~0ull;
     return _mm512_maskz_loadu_epi8(mask, p);
 }
+SIMD_INLINE void vi_store_all(uint8_t *p, int64_t count, vi v)
+{ _mm512_mask_storeu_epi8(p, count < 4 * VL ? (1ull << count) - 1 : ~0ull, v); }
+SIMD_INLINE vi vi_max_bytes(vi a, vi b, bool is_signed)
+{ return is_signed ? _mm512_max_epi8(a, b) : _mm512_max_epu8(a, b); }
 /* Four rows of bytes as words, a byte of each: channel_of_word says which. */
 SIMD_INLINE void words_of_rows(vi a, vi b, vi c, vi d, vi words[4])
 {
@@ -137,6 +141,14 @@ SIMD_INLINE vi vi_load_all(const uint8_t *p, int64_t count)
     memcpy(bytes, p, (size_t)count);
     return vi_load((const int32_t *)(const void *)bytes);
 }
+SIMD_INLINE void vi_store_all(uint8_t *p, int64_t count, vi v)
+{
+    uint8_t bytes[4 * VL];
+    vi_store((int32_t *)(void *)bytes, v);
+    memcpy(p, bytes, count < 4 * VL ? (size_t)count : sizeof(bytes));
+}
+SIMD_INLINE vi vi_max_bytes(vi a, vi b, bool is_signed)
+{ return is_signed ? _mm256_max_epi8(a, b) : _mm256_max_epu8(a, b); }
 SIMD_INLINE void words_of_rows(vi a, vi b, vi c, vi d, vi words[4])
 {
     vi ab = _mm256_unpacklo_epi8(a, b), cd = _mm256_unpacklo_epi8(c, d);
@@ -208,6 +220,17 @@ SIMD_INLINE vi vi_dot_bytes(vi sum, vi a, vi b)
     for (int k = 0; k < 32; k += 8)
         sum = vi_add(sum, (a >> k & 0xff) * (int8_t)(b >> k));
     return sum;
+}
+SIMD_INLINE void vi_store_all(uint8_t *p, int64_t count, vi v)
+{ memcpy(p, &v, count < 4 ? (size_t)count : sizeof(v)); }
+SIMD_INLINE vi vi_max_bytes(vi a, vi b, bool is_signed)
+{
+    uint32_t most = 0, flip = is_signed ? 0x80 : 0;
+    for (int k = 0; k < 32; k += 8) {
+        uint32_t x = ((uint32_t)a >> k & 0xff) ^ flip, y = ((uint32_t)b >> k & 0xff) ^ flip;
+        most |= ((x > y ? x : y) ^ flip) << k;
+    }
+    return (vi)most;
 }
 SIMD_INLINE void words_of_rows(vi a, vi b, vi c, vi d, vi words[4])
 {
