@@ -49,6 +49,7 @@ REGISTER(op, dynamic_quantize_linear) = {
     .name = "DynamicQuantizeLinear",
     .inputs_min = 1,
     .outputs_max = 3,
+    .layout = LAYOUT_RULE_AXIS,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvBytes of one channel per group, channels-last: vectors over channels, four at a time, the
- * window's taps inside. Bytes become floats, in which products and sums of bytes are exact as long
- * as there are no more than 2^24 / (255 x 128) of them; padding adds nothing and is cut off the
- * loops. */
+ * ConvBytes and ConvInteger of one channel per group, channels-last: vectors over channels, four at
+ * a time, the window's taps inside. Bytes become floats, in which products and sums of bytes are
+ * exact as long as there are no more than 2^24 / (255 x 128) of them; padding adds nothing and is
+ * cut off the loops. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -12,12 +12,14 @@
 #include "engine/kernels/lib/simd_dot.h"
 #include "engine/ops/family/rescale.h"
 
-enum { TAPS_MAX = 512, AT_ONCE = 4, WEIGHTS = 1, SCALE, OFFSET };
+enum { TAPS_MAX = 512, AT_ONCE = 4, WEIGHTS = 1, SCALE, OFFSET, X_ZERO = 2, W_ZERO = 3 };
 
 struct kernel_state {
     struct conv_shape shape;
     struct rescale rescale;
     bool is_signed;
+    bool sums;      /* are the result, as i32: of ConvInteger */
+    int x_zero;     /* input whose number comes with each launch; NONE: rescale.x_zero */
     float *weights; /* [taps][channels], then scale and offset, rows padded to whole vectors */
     int64_t row;    /* floats of a row */
 };
@@ -26,6 +28,7 @@ struct job {
     const struct kernel_state *state;
     const uint8_t *x;
     char *y;
+    int32_t zero; /* of x */
 };
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
@@ -36,14 +39,27 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     TRY(conv_shape_from(q, CONV_BYTES, &s->shape, why));
     if (s->shape.group_in != 1 || s->shape.group_out != 1)
         return UNSUPPORTED(why, "not depthwise");
-    for (int k = WEIGHTS; k <= OFFSET; k++)
-        if (!q->fixed[k])
+    s->sums = strcmp(q->node->op->name, "ConvInteger") == 0;
+    s->x_zero = s->sums && query_in(q, X_ZERO) ? X_ZERO : NONE;
+    for (int k = WEIGHTS; k < q->in_count; k++)
+        if (query_in(q, k) && k != s->x_zero && !q->fixed[k])
             return UNSUPPORTED(why, "input %d is not known beforehand", k);
+    if (s->x_zero != NONE && shape_count(&q->in[X_ZERO].shape) != 1)
+        return UNSUPPORTED(why, "several zero points of x");
     if (window_taps(&s->shape.window) > TAPS_MAX || s->shape.post.count)
         return UNSUPPORTED(why, "more than %d taps, or an epilogue", TAPS_MAX);
     s->is_signed = q->in[0].dtype == DTYPE_I8;
     s->row = (s->shape.channels + VL - 1) / VL * VL;
     return STATUS_OK;
+}
+
+/* Of the weights of ConvInteger: one for all or one each. */
+static int zero_of_channel(const struct kernel_query *q, int64_t channel)
+{
+    const struct desc *desc = &q->in[W_ZERO];
+    uint8_t zero =
+        ((const uint8_t *)q->fixed[W_ZERO])[shape_count(&desc->shape) == 1 ? 0 : channel];
+    return desc->dtype == DTYPE_I8 ? (int8_t)zero : zero;
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
@@ -54,6 +70,7 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     const uint8_t *from = q->fixed[WEIGHTS];
     bool is_signed = q->in[WEIGHTS].dtype == DTYPE_I8;
     size_t bytes = (size_t)((taps + 2) * s->row) * sizeof(float);
+    const struct desc *zeros = s->sums ? query_in(q, W_ZERO) : NULL;
     s->weights = memory_alloc(bytes);
     if (!s->weights)
         return FAIL_NO_MEMORY(err);
@@ -61,13 +78,17 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     for (int64_t t = 0; t < taps; t++)
         for (int64_t m = 0; m < c->channels; m++) {
             uint8_t w = from[m * c->w_out + t * c->w_tap];
-            int code = is_signed ? (int8_t)w : w;
-            s->weights[t * s->row + m] = (float)(code - s->rescale.w_zero);
+            int code = is_signed ? (int8_t)w : w, zero = s->rescale.w_zero;
+            if (zeros)
+                zero = zero_of_channel(q, m);
+            s->weights[t * s->row + m] = (float)(code - zero);
         }
+    *packed_bytes = bytes;
+    if (s->sums)
+        return STATUS_OK;
     float *factors = s->weights + taps * s->row;
     memcpy(factors, q->fixed[SCALE], (size_t)c->channels * sizeof(float));
     memcpy(factors + s->row, q->fixed[OFFSET], (size_t)c->channels * sizeof(float));
-    *packed_bytes = bytes;
     return STATUS_OK;
 }
 
@@ -78,12 +99,17 @@ struct position {
     const struct pool_span *spans[SPATIAL_MAX];
     const uint8_t *x;
     char *y;
+    int32_t zero; /* of x */
 };
 
 SIMD_INLINE void finish(const struct kernel_state *s, const struct position *p, int64_t c,
                         int64_t count, vf sum)
 {
     const float *factors = s->weights + window_taps(&s->shape.window) * s->row + c;
+    if (s->sums) {
+        vf_store_m((float *)(void *)p->y + c, vm_first(count), vf_bits(vi_from_vf(sum)));
+        return;
+    }
     vf y = vf_add(vf_mul(sum, vf_load(factors)), vf_load(factors + s->row));
     y = vf_min(vf_max(y, vf_set1(s->rescale.low)), vf_set1(s->rescale.high));
     if (s->rescale.to == DTYPE_F32)
@@ -98,7 +124,7 @@ SIMD_INLINE void sum_taps(const struct kernel_state *s, const struct position *p
 {
     const struct conv_shape *shape = &s->shape;
     const struct window *w = &shape->window;
-    vi zero = vi_set1(s->rescale.x_zero);
+    vi zero = vi_set1(p->zero);
     vf sums[AT_ONCE];
     for (int v = 0; v < count; v++)
         sums[v] = vf_zero();
@@ -139,7 +165,7 @@ static void run_line(void *context, int64_t line, int thread)
     const struct kernel_state *s = job->state;
     const struct conv_shape *c = &s->shape;
     const struct window *w = &c->window;
-    size_t element = s->rescale.to == DTYPE_F32 ? sizeof(float) : 1;
+    size_t element = s->sums || s->rescale.to == DTYPE_F32 ? sizeof(float) : 1;
     struct pool_row row = pool_row_of(w, line);
     int64_t image = line / (w->out[0] * w->out[1]);
     int64_t z = line / w->out[1] % w->out[0], y = line % w->out[1];
@@ -151,7 +177,8 @@ static void run_line(void *context, int64_t line, int thread)
         struct pool_span columns = pool_span_of(w, 2, o);
         struct position p = {.spans = {&row.slices, &row.rows, &columns},
                              .x = from + columns.at * c->x_at[2],
-                             .y = to + (size_t)(o * c->y_pixel) * element};
+                             .y = to + (size_t)(o * c->y_pixel) * element,
+                             .zero = job->zero};
         if (s->is_signed)
             run_position(s, &p, true);
         else
@@ -162,7 +189,11 @@ static void run_line(void *context, int64_t line, int thread)
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     const struct window *w = &s->shape.window;
-    struct job job = {s, args->in[0], args->out[0]};
+    struct job job = {s, args->in[0], args->out[0], s->rescale.x_zero};
+    if (s->x_zero != NONE) {
+        const uint8_t *zero = args->in[s->x_zero];
+        job.zero = s->is_signed ? (int8_t)*zero : *zero;
+    }
     pool_run(args->pool, s->shape.images * w->out[0] * w->out[1], run_line, &job);
 }
 
@@ -173,8 +204,8 @@ static void release(struct kernel_state *s)
 
 REGISTER_KERNEL(conv_depthwise_bytes) = {
     NATIVE(conv_depthwise_bytes),
-    .ops = OPS("ConvBytes"),
-    .packs = 1u << WEIGHTS | 1u << SCALE | 1u << OFFSET,
+    .ops = OPS("ConvBytes", "ConvInteger"),
+    .packs = 1u << WEIGHTS,
     .state_size = sizeof(struct kernel_state),
     .plan = plan,
     .prepare = prepare,

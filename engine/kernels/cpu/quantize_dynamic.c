@@ -28,8 +28,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "only f32");
     for (int k = 0; k < q->out_count && k < 3; k++)
         s->wants[k] = q->out[k].dtype != DTYPE_NONE;
-    if (!desc_is_plain(&q->in[0]) || (s->wants[0] && !desc_is_plain(&q->out[0])))
-        return UNSUPPORTED(why, "only plain memory");
+    if (!desc_is_dense(&q->in[0]) || (s->wants[0] && !desc_same_memory(&q->in[0], &q->out[0])))
+        return UNSUPPORTED(why, "input and result do not lie alike");
     s->count = shape_count(&q->in[0].shape);
     s->tiles = divide_up(s->count, QUANTIZE_TILE);
     return STATUS_OK;
