@@ -143,7 +143,7 @@ static enum status read_key(const struct section *s, const struct toml_value *va
     struct suite_place place = place_of(s, value);
     int index;
     const struct param *param = find_param(s->entry, value->key, &index);
-    if (param && s->entry->workload)
+    if (param && s->entry && s->entry->workload)
         return read_param(s, value, param, index);
     for (int k = 0; k < KEY_COUNT; k++) {
         const struct suite_key *key = suite_key((enum suite_key_id)k);

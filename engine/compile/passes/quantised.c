@@ -26,7 +26,7 @@ double *quantised_numbers(const struct graph *g, int v)
         return NULL;
     int64_t count = shape_count(&value->shape);
     void *data = malloc(value_size(value) + 1);
-    double *numbers = malloc((size_t)count * sizeof(*numbers) + 1);
+    double *numbers = calloc((size_t)count + 1, sizeof(*numbers));
     bool read = false;
     if (data && numbers) {
         value_materialise(value, data);

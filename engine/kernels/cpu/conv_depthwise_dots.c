@@ -176,7 +176,7 @@ static void run_line(void *context, int64_t line, int thread)
     const struct kernel_state *s = job->state;
     const struct conv_shape *c = &s->shape;
     const struct window *w = &c->window;
-    const uint8_t *lines[TAPS_MAX], *taps[TAPS_MAX];
+    const uint8_t *lines[TAPS_MAX] = {NULL}, *taps[TAPS_MAX];
     int64_t image = line / (w->out[0] * w->out[1]);
     int64_t z = line / w->out[1] % w->out[0], y = line % w->out[1];
     uint8_t *to = job->y + image * c->y_image + z * c->y_at[0] + y * c->y_at[1];
