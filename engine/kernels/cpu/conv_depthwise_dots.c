@@ -129,7 +129,7 @@ SIMD_INLINE void run_block(const struct kernel_state *s, const uint8_t *const *t
 {
     const struct factors *factors = &s->factors[c / WIDTH];
     const int32_t *words = s->words + c / WIDTH * s->groups * WIDTH;
-    vi flip = vi_set1(s->flip * 0x01010101), sums[4], x[4];
+    vi flip = vi_set1((int32_t)(s->flip * 0x01010101U)), sums[4], x[4];
     for (int r = 0; r < 4; r++)
         sums[r] = vi_load(factors->start + r * VL);
     for (int64_t g = 0; g < s->groups; g++, taps += 4, words += WIDTH) {

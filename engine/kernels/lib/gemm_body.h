@@ -109,6 +109,16 @@ SIMD_INLINE vf gemm_dot(enum gemm_math math, vf sum, vf a, vf b)
     }
 }
 
+/* A word of A. Those of bytes may lie anywhere: pixels of three channels. */
+SIMD_INLINE float gemm_word(enum gemm_math math, const float *word)
+{
+    float x;
+    if (!gemm_is_bytes(math))
+        return *word;
+    memcpy(&x, word, sizeof(x));
+    return x;
+}
+
 SIMD_INLINE void gemm_multiply(enum gemm_math math, const float *const *a, const float *b,
                                int64_t k, int mr, int nv, gemm_sums acc)
 {
@@ -118,7 +128,7 @@ SIMD_INLINE void gemm_multiply(enum gemm_math math, const float *const *a, const
         UNROLLED (n, nv)
             row[n] = gemm_part(math, vf_load(b + n * VL), half, true);
         UNROLLED (m, mr) {
-            vf x = gemm_part(math, vf_set1(a[m][k]), half, false);
+            vf x = gemm_part(math, vf_set1(gemm_word(math, a[m] + k)), half, false);
             UNROLLED (n, nv)
                 acc[m][n] = gemm_dot(math, acc[m][n], x, row[n]);
         }
