@@ -2,6 +2,7 @@
 #include "engine/compile/compile.h"
 #include "engine/compile/passes/rewrite.h"
 #include "engine/compile/stages.h"
+#include "engine/run/provider.h"
 
 struct pass_row {
     const char *name;
@@ -11,6 +12,7 @@ struct pass_row {
     bool early;  /* before gradients are added, too */
     bool host;   /* not for devices, whose kernels cannot do what it leaves */
     bool device; /* for devices alone */
+    bool native; /* makes what only native kernels compute, of what others can */
 };
 
 static const struct pass_row rows[] = {
@@ -18,10 +20,11 @@ static const struct pass_row rows[] = {
     {.name = "absorb_f8",
      .run = pass_absorb_f8,
      .always = true,
-     .f8 = true}, /* before constant factors become wide */
-    {.name = "turn_q_linear", .run = pass_turn_q_linear},
-    {.name = "absorb_bytes", .run = pass_absorb_bytes, .host = true}, /* the same */
-    {.name = "keep_bytes", .run = pass_keep_bytes, .host = true},
+     .f8 = true}, /* this and the next three before constant factors become wide */
+    /* On devices, where sums of floats would decide, the exact nodes stay. */
+    {.name = "turn_q_linear", .run = pass_turn_q_linear, .host = true},
+    {.name = "absorb_bytes", .run = pass_absorb_bytes, .host = true, .native = true},
+    {.name = "keep_bytes", .run = pass_keep_bytes, .host = true, .native = true},
     {.name = "turn_einsum", .run = pass_turn_einsum}, /* weights are moved by fold_constants */
     /* Its sums have an operand that repeats rows, which no device's epilogue takes. */
     {.name = "share_product", .run = pass_share_product, .early = true, .host = true},
@@ -33,7 +36,10 @@ static const struct pass_row rows[] = {
     {.name = "merge_branches", .run = pass_merge_branches}, /* with their norms in them */
     {.name = "fuse_concat_norm", .run = pass_fuse_concat_norm},
     {.name = "find_gelu", .run = pass_find_gelu, .early = true},
-    {.name = "keep_bytes again", .run = pass_keep_bytes, .host = true}, /* a Gelu is one function */
+    {.name = "keep_bytes again",
+     .run = pass_keep_bytes,
+     .host = true,
+     .native = true}, /* a Gelu is one function */
     {.name = "find_layer_norm", .run = pass_find_layer_norm, .early = true},
     {.name = "find_attention", .run = pass_find_attention},
     {.name = "fold_constants again", .run = pass_fold_constants}, /* sums of its masks */
@@ -85,6 +91,7 @@ enum status passes_run(struct graph *g, const struct exe_options *options, struc
     for (int k = 0; k < ARRAY_COUNT(rows); k++)
         if ((!options->no_fuse || rows[k].always) &&
             !(device_is_host(options->device) ? rows[k].device : rows[k].host) &&
+            (!rows[k].native || provider_allowed(options->providers, "native")) &&
             (!rows[k].f8 || options->precision == PRECISION_F8))
             TRY(run_pass(g, &rows[k], log, err));
     return floats == DTYPE_F32 ? STATUS_OK

@@ -303,6 +303,23 @@ TEST(rows_of_a_quantised_table_are_dequantised_alone)
     exe_graph_free(exe, g);
 }
 
+/* With other kernels alone, the reference would have been left. */
+TEST(what_only_native_kernels_compute_is_made_for_them)
+{
+    struct graph *g = graph_new("conv");
+    int y = conv(g, rounded(g, unsigned_bytes, image(g, "x"), 0.02F), 1, 7);
+    struct exe_options options = {.threads = 2,
+                                  .isa = isa_detect(),
+                                  .providers = "reference",
+                                  .no_tune = true,
+                                  .only_variant = NONE};
+    graph_output(g, rounded(g, unsigned_bytes, y, 0.07F));
+    MUST(graph_check, g);
+    struct exe *exe = compiled(g, &options);
+    assert_int_equal(steps_of(exe, "Conv"), 1);
+    exe_graph_free(exe, g);
+}
+
 /* ---- one node that says it all ---- */
 
 TEST(q_linear_nodes_multiply_bytes)
