@@ -175,6 +175,19 @@ TEST(products_multiply_bytes)
     }
 }
 
+/* 32 bits might not hold their sums. */
+TEST(very_deep_products_stay_floats)
+{
+    for (int k = 0; k < 2; k++) {
+        struct graph *g = graph_new("deep");
+        int64_t depth = 65535 + k;
+        int x = rounded(g, unsigned_bytes, noise_input(g, "x", shape_of(2, depth)), 0.02F);
+        int y =
+            graph_node(g, "MatMul", NULL, INPUTS(x, weights(g, shape_of(depth, 3), 1)), NO_ATTRS);
+        becomes(g, rounded(g, unsigned_bytes, y, 0.7F), "MatMulBytes", !k, k);
+    }
+}
+
 TEST(sums_add_bytes)
 {
     struct graph *g = graph_new("sum");

@@ -13,6 +13,9 @@
 #include "engine/graph/op_list.h"
 #include "engine/ops/lib/op_args.h"
 
+/* So many products of bytes have a sum that 32 bits hold, whatever they are. */
+enum { DEPTH_MAX = 65535 };
+
 /* What a node will be. */
 struct product {
     const struct op *op;
@@ -66,6 +69,8 @@ static bool read_weights(const struct graph *g, int v, int axis, struct product 
     p->weights = node->inputs[0];
     p->weights_scale = node->inputs[1];
     p->channels = shape->dim[axis];
+    if (shape_count(shape) > DEPTH_MAX * p->channels)
+        return false;
     bool of_channels = scales->rank == 1 && scales->dim[0] == p->channels &&
                        (given < 0 ? given + shape->rank : given) == axis;
     return (shape_count(scales) == 1 || of_channels) && quantised_zero(g, node, &p->w_zero) &&
