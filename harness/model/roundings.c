@@ -147,7 +147,7 @@ static void compare_elements(struct rounding *p)
         p->ties += allowed;
         p->wrong += !allowed;
     }
-    if (p->allowed == ALLOWED_UNIT && p->ties > 1 + share_of_ties * (double)p->own->count) {
+    if (p->allowed == ALLOWED_UNIT && (double)p->ties > 1 + share_of_ties * (double)p->own->count) {
         p->wrong += p->ties;
         p->ties = 0;
     }
