@@ -5,14 +5,11 @@
  * i8). A pass (engine/compile/passes/absorb_bytes.c) makes it of QuantizeLinear, DequantizeLinear
  * and Conv; files never have it. Every step is exact or rounded in one defined way: all kernels
  * give the same bits. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "engine/ops/compute/ref_conv.h"
 #include "engine/ops/family/conv_shape.h"
-#include "engine/ops/family/quantize.h"
 #include "engine/ops/family/rescale.h"
-#include "engine/ops/lib/op_args.h"
 
 static const char *const attrs[] = {"auto_pad", "dilations", "group",  "kernel_shape", "pads",
                                     "strides",  "x_zero",    "w_zero", "to",           "low",
@@ -38,26 +35,12 @@ static void cost(const struct infer *c, struct cost *cost)
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {
-    const struct ref_tensor *x = call->in[0], *weights = call->in[1], *y = call->out[0];
-    struct window w;
-    TRY(window_from_node(call->node, &x->shape, weights->shape.dim + 2, &w, err));
-    double *xs = rescale_centred(call, 0), *ws = rescale_centred(call, 1);
-    double *sums = calloc((size_t)y->count + 1, sizeof(*sums));
-    struct ref_conv conv = {.window = window_to_3d(&w),
-                            .images = x->shape.dim[0],
-                            .in_channels = x->shape.dim[1],
-                            .out_channels = weights->shape.dim[0],
-                            .x = xs,
-                            .weights = ws,
-                            .y = sums};
-    enum status status =
-        xs && ws && sums ? ref_conv_run(&conv, call->pool, err) : FAIL_NO_MEMORY(err);
-    if (status == STATUS_OK)
-        rescale_sums(call, sums, shape_span(&y->shape, 2, y->shape.rank));
+    const struct shape *y = &call->out[0]->shape;
+    double *x = rescale_centred(call, 0), *w = rescale_centred(call, 1), *sums;
+    TRY(ref_conv_integers(call, 1, x, w, &sums, err));
+    rescale_sums(call, sums, shape_span(y, 2, y->rank));
     free(sums);
-    free(ws);
-    free(xs);
-    return status;
+    return STATUS_OK;
 }
 
 /* to: 1 f32, 2 u8, 3 i8. */

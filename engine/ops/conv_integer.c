@@ -30,27 +30,14 @@ static void cost(const struct infer *c, struct cost *cost)
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {
-    const struct ref_tensor *x = call->in[0], *weights = call->in[1], *y = call->out[0];
-    struct window w;
-    TRY(window_from_node(call->node, &x->shape, weights->shape.dim + 2, &w, err));
-    double *xs = quantize_centred(x, call->in_count > 2 ? call->in[2] : NULL, 1);
-    double *ws = quantize_centred(weights, call->in_count > 3 ? call->in[3] : NULL, 0);
-    double *sums = calloc((size_t)y->count + 1, sizeof(*sums));
-    struct ref_conv conv = {.window = window_to_3d(&w),
-                            .images = x->shape.dim[0],
-                            .in_channels = x->shape.dim[1],
-                            .out_channels = weights->shape.dim[0],
-                            .x = xs,
-                            .weights = ws,
-                            .y = sums};
-    enum status status =
-        xs && ws && sums ? ref_conv_run(&conv, call->pool, err) : FAIL_NO_MEMORY(err);
-    for (int64_t i = 0; status == STATUS_OK && i < y->count; i++)
+    const struct ref_tensor *y = call->out[0];
+    double *x = quantize_centred(call->in[0], call->in_count > 2 ? call->in[2] : NULL, 1);
+    double *w = quantize_centred(call->in[1], call->in_count > 3 ? call->in[3] : NULL, 0), *sums;
+    TRY(ref_conv_integers(call, 1, x, w, &sums, err));
+    for (int64_t i = 0; i < y->count; i++)
         y->i[i] = (int64_t)sums[i];
     free(sums);
-    free(ws);
-    free(xs);
-    return status;
+    return STATUS_OK;
 }
 
 static const struct op_case cases[] = {

@@ -67,27 +67,12 @@ static void requantise(const struct ref_call *call, const double *sums)
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {
-    const struct ref_tensor *x = call->in[X], *weights = call->in[WEIGHTS];
-    struct window w;
-    TRY(window_from_node(call->node, &x->shape, weights->shape.dim + 2, &w, err));
-    double *xs = quantize_centred(x, call->in[X_ZERO], 1);
-    double *ws = quantize_centred(weights, call->in[W_ZERO], 0);
-    double *sums = calloc((size_t)call->out[0]->count + 1, sizeof(*sums));
-    struct ref_conv conv = {.window = window_to_3d(&w),
-                            .images = x->shape.dim[0],
-                            .in_channels = x->shape.dim[1],
-                            .out_channels = weights->shape.dim[0],
-                            .x = xs,
-                            .weights = ws,
-                            .y = sums};
-    enum status status =
-        xs && ws && sums ? ref_conv_run(&conv, call->pool, err) : FAIL_NO_MEMORY(err);
-    if (status == STATUS_OK)
-        requantise(call, sums);
+    double *x = quantize_centred(call->in[X], call->in[X_ZERO], 1);
+    double *w = quantize_centred(call->in[WEIGHTS], call->in[W_ZERO], 0), *sums;
+    TRY(ref_conv_integers(call, WEIGHTS, x, w, &sums, err));
+    requantise(call, sums);
     free(sums);
-    free(ws);
-    free(xs);
-    return status;
+    return STATUS_OK;
 }
 
 static const struct op_case cases[] = {

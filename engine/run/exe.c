@@ -238,6 +238,16 @@ double exe_step_byte_flops(const struct exe_step *step)
     return 2 * step->cost.macs;
 }
 
+double exe_byte_flops(const struct exe *exe)
+{
+    double flops = 0;
+    for (int s = 0; s < exe->step_count; s++) {
+        struct exe_step step = exe_step_at(exe, s);
+        flops += exe_step_byte_flops(&step);
+    }
+    return flops;
+}
+
 struct exe_memory exe_memory(const struct exe *exe)
 {
     return exe->sizes;

@@ -125,8 +125,10 @@ struct exe_step {
     int candidate_count;
 };
 
-/* Of 2 macs those whose factors are both bytes, which have a peak of their own. */
+/* Of 2 macs those whose factors are both bytes, which have a peak of their own: of a step, of all.
+ */
 double exe_step_byte_flops(const struct exe_step *step);
+double exe_byte_flops(const struct exe *exe);
 
 struct exe_memory {
     size_t arena_bytes;    /* activations and scratch: planned peak */

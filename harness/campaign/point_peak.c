@@ -17,10 +17,8 @@ static void find_bytes(const struct work *w, struct point_facts *facts)
         facts->byte_flops = record_value(record, "byte_flops");
         facts->byte_peak = record_value(record, "byte_peak_flop_rate");
     }
-    for (int s = 0; here && !record && s < exe_step_count(exe); s++) {
-        struct exe_step step = exe_step_at(exe, s);
-        facts->byte_flops += w->precision == PRECISION_I8 ? 0 : exe_step_byte_flops(&step);
-    }
+    if (here && !record && w->precision != PRECISION_I8)
+        facts->byte_flops = exe_byte_flops(exe);
     if (here && facts->byte_flops > 0)
         facts->byte_peak = fmax(
             facts->byte_peak, peak_rate(w->target->pool, isa_detect(), PRECISION_I8, PEAK_BURSTS));

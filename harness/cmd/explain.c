@@ -104,15 +104,10 @@ struct peaks {
 static struct peaks measure_peaks(struct exe *exe, enum precision precision)
 {
     struct peaks peaks = {NAN, NAN};
-    bool mixed = false;
-    for (int s = 0; s < exe_step_count(exe); s++) {
-        struct exe_step step = exe_step_at(exe, s);
-        mixed = mixed || exe_step_byte_flops(&step) > 0;
-    }
     if (!exe_device(exe)->kind->is_host)
         return peaks;
     peaks.usual = peak_rate(exe_pool(exe), isa_detect(), precision, PEAK_BURSTS);
-    if (mixed && precision != PRECISION_I8)
+    if (precision != PRECISION_I8 && exe_byte_flops(exe) > 0)
         peaks.bytes = peak_rate(exe_pool(exe), isa_detect(), PRECISION_I8, PEAK_BURSTS);
     return peaks;
 }

@@ -164,16 +164,16 @@ static void end_attrs(const struct graph *g, const struct quantised_end *end, st
 static enum status replace_product(struct graph *g, const struct node *node, struct product *p,
                                    struct error *err)
 {
-    static const char *const kept[] = {"auto_pad",     "dilations", "group",
-                                       "kernel_shape", "pads",      "strides"};
-    struct attr attrs[ARRAY_COUNT(kept) + END_ATTRS + 3];
+    struct attr *attrs =
+        arena_array(&g->arena, (size_t)node->attr_count + END_ATTRS + 3, sizeof(*attrs));
     int count = 0;
     struct shape channels = shape_of(p->channels);
     int inputs[] = {p->x.value, p->weights, rewrite_weight(g, "rescale", channels, p->scale),
                     rewrite_weight(g, "offset", channels, p->offset)};
-    for (int k = 0; p->op == &op_conv_bytes && k < ARRAY_COUNT(kept); k++)
-        if (node_attr(node, kept[k]))
-            attrs[count++] = *node_attr(node, kept[k]);
+    if (!attrs)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; p->op == &op_conv_bytes && k < node->attr_count; k++)
+        attrs[count++] = node->attrs[k]; /* its window */
     attrs[count++] = attr_int("x_zero", p->x.zero);
     attrs[count++] = attr_int("w_zero", p->w_zero);
     if (p->turned)

@@ -87,3 +87,36 @@ void ref_conv_bias(const struct ref_conv *conv, const double *bias)
         for (int64_t i = 0; i < positions; i++)
             conv->y[plane * positions + i] = bias ? bias[plane % conv->out_channels] : 0;
 }
+
+static enum status sum_integers(const struct ref_call *call, int weights, const double *x,
+                                const double *w, double *sums, struct error *err)
+{
+    const struct shape *in = &call->in[0]->shape, *kernel = &call->in[weights]->shape;
+    struct window window;
+    if (!x || !w || !sums)
+        return FAIL_NO_MEMORY(err);
+    TRY(window_from_node(call->node, in, kernel->dim + 2, &window, err));
+    struct ref_conv conv = {.window = window_to_3d(&window),
+                            .images = in->dim[0],
+                            .in_channels = in->dim[1],
+                            .out_channels = kernel->dim[0],
+                            .x = x,
+                            .weights = w,
+                            .y = sums};
+    return ref_conv_run(&conv, call->pool, err);
+}
+
+enum status ref_conv_integers(const struct ref_call *call, int weights, double *x, double *w,
+                              double **sums, struct error *err)
+{
+    double *made = calloc((size_t)call->out[0]->count + 1, sizeof(*made));
+    enum status status = sum_integers(call, weights, x, w, made, err);
+    free(x);
+    free(w);
+    if (status != STATUS_OK) {
+        free(made);
+        made = NULL;
+    }
+    *sums = made;
+    return status;
+}

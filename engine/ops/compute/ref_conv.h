@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/system/pool.h"
+#include "engine/graph/op.h"
 #include "engine/ops/lib/window.h"
 
 struct ref_conv {
@@ -23,5 +24,10 @@ struct ref_conv {
 enum status ref_conv_run(const struct ref_conv *conv, struct pool *pool, struct error *err);
 /* Sets y to the bias of its channel; bias NULL: to zero. */
 void ref_conv_bias(const struct ref_conv *conv, const double *bias);
+
+/* Of an operator on integers with x as input 0: its sums of products, to be freed, of x and the
+ * weights less their zero points, which are freed here. NULL in x or w: out of memory. */
+enum status ref_conv_integers(const struct ref_call *call, int weights, double *x, double *w,
+                              double **sums, struct error *err);
 
 #endif

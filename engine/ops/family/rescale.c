@@ -3,7 +3,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "engine/ops/family/quantize.h"
 #include "engine/ops/lib/op_args.h"
@@ -54,13 +53,10 @@ struct rescale rescale_of(const struct node *node)
 
 double *rescale_centred(const struct ref_call *call, int input)
 {
-    const struct ref_tensor *x = call->in[input];
     struct rescale r = rescale_of(call->node);
-    int32_t zero = input == X ? r.x_zero : r.w_zero;
-    double *centred = malloc((size_t)x->count * sizeof(*centred) + 1);
-    for (int64_t i = 0; centred && i < x->count; i++)
-        centred[i] = ref_get(x, i) - zero;
-    return centred;
+    int64_t zero = input == X ? r.x_zero : r.w_zero;
+    struct ref_tensor zero_point = {.dtype = DTYPE_I32, .count = 1, .i = &zero};
+    return quantize_centred(call->in[input], &zero_point, 0);
 }
 
 void rescale_put(const struct rescale *r, float value, const struct ref_tensor *y, int64_t i)
