@@ -7,7 +7,8 @@ enum { WEIGHTS = 1, SCALE, OFFSET };
 
 static enum status from(const struct kernel_query *q, struct conv_words *w, struct error *why)
 {
-    *w = (struct conv_words){.rescale = rescale_of(q->node), .rescales = true, .x_zero = NONE};
+    *w = (struct conv_words){
+        .element = 1, .rescale = rescale_of(q->node), .rescales = true, .x_zero = NONE};
     for (int k = SCALE; k <= OFFSET; k++)
         if (!q->fixed[k])
             return UNSUPPORTED(why, "input %d is not known beforehand", k);

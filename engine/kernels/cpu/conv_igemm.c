@@ -34,20 +34,9 @@ struct packing {
     float *packed;
 };
 
-/* How many groups to take together: the least divisor that fills a vector. */
-static int64_t merge_groups(const struct conv_shape *s)
-{
-    int64_t merged = 1, groups = s->window.group;
-    while (merged * s->group_out < VL && merged < groups)
-        do
-            merged++;
-        while (groups % merged);
-    return merged;
-}
-
 static struct gemm_size size_of(const struct kernel_query *q, const struct conv_shape *s)
 {
-    int64_t merged = merge_groups(s);
+    int64_t merged = conv_merged_groups(s);
     return (struct gemm_size){.batch = conv_batches(s) * s->window.group / merged,
                               .m = conv_rows(s),
                               .n = s->group_out * merged,
@@ -104,7 +93,7 @@ static double padding_share(const struct window *w)
 static void set_batches(struct kernel_state *state)
 {
     const struct conv_shape *s = &state->shape;
-    state->merged = merge_groups(s);
+    state->merged = conv_merged_groups(s);
     state->groups = s->window.group / state->merged;
     int64_t columns = s->group_out * state->merged;
     state->batch_dim[0] = conv_batches(s);

@@ -26,7 +26,7 @@ static enum status read_zero(const struct kernel_query *q, int32_t *zero, struct
 static enum status from(const struct kernel_query *q, struct conv_words *w, struct error *why)
 {
     const struct desc *zero = query_in(q, X_ZERO);
-    *w = (struct conv_words){.rescale.to = DTYPE_F32, .x_zero = zero ? X_ZERO : NONE};
+    *w = (struct conv_words){.element = 1, .rescale.to = DTYPE_F32, .x_zero = zero ? X_ZERO : NONE};
     if (zero && shape_count(&zero->shape) != 1)
         return UNSUPPORTED(why, "several zero points of x");
     if (q->node->post_count)

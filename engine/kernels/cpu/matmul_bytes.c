@@ -51,8 +51,7 @@ static enum status from(const struct kernel_query *q, struct matmul_words *w, st
                                .signed_a = q->in[0].dtype == DTYPE_I8,
                                .signed_b = q->in[1].dtype == DTYPE_I8,
                                .zero_a = NONE,
-                               .zero_b = NONE,
-                               .bias = NONE};
+                               .zero_b = NONE};
     w->shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     TRY(matmul_words_check(w, why));
     if (strcmp(q->node->op->name, "MatMulBytes") == 0)

@@ -139,9 +139,9 @@ static enum status read_posts(const struct kernel_query *q, bool folded, struct 
 }
 
 /* The bias is a vector [M]; as an epilogue operand it would broadcast along the last dimension. */
-static void prepend_bias(struct conv_shape *s)
+static void prepend_bias(struct conv_shape *s, bool bf16)
 {
-    struct gemm_step step = {.kind = GEMM_ADD, .a = 1.0f, .input = 2, .column = 1};
+    struct gemm_step step = {.kind = GEMM_ADD, .a = 1.0f, .input = 2, .bf16 = bf16, .column = 1};
     memmove(s->post.steps + 1, s->post.steps, (size_t)s->post.count * sizeof(step));
     s->post.steps[0] = step;
     s->post.count++;
@@ -152,8 +152,9 @@ enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struc
                             struct error *why)
 {
     *s = (struct conv_shape){0};
-    if (!(wishes & CONV_BYTES) && !query_all_dtype(q, DTYPE_F32))
-        return UNSUPPORTED(why, "only f32");
+    enum dtype floats = wishes & CONV_BF16 ? DTYPE_BF16 : DTYPE_F32;
+    if (!(wishes & CONV_BYTES) && !query_all_dtype(q, floats))
+        return UNSUPPORTED(why, "only %s", dtype_name(floats));
     const struct shape *x = &q->in[0].shape;
     struct window window;
     TRY(read_window(q, &window, why));
@@ -172,7 +173,7 @@ enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struc
         TRY(read_posts(q, false, s, why));
     s->bias = !(wishes & CONV_BYTES) && q->node->op_inputs > 2 && query_in(q, 2);
     if (s->bias)
-        prepend_bias(s);
+        prepend_bias(s, floats == DTYPE_BF16);
     return STATUS_OK;
 }
 
@@ -188,6 +189,16 @@ void conv_pack(const struct conv_shape *s, const struct gemm_plan *plan, const f
     order.size.taps = window_taps(&s->window);
     order.size.k = s->channels;
     gemm_pack(&order, &from, pool, packed);
+}
+
+int64_t conv_merged_groups(const struct conv_shape *s)
+{
+    int64_t merged = 1, groups = s->window.group;
+    while (merged * s->group_out < VL && merged < groups)
+        do
+            merged++;
+        while (groups % merged);
+    return merged;
 }
 
 int64_t conv_batches(const struct conv_shape *s)

@@ -31,6 +31,7 @@ enum conv_wish {
     CONV_PLANES = 1,   /* the input may have any channel stride */
     CONV_BY_IMAGE = 2, /* never fold images */
     CONV_BYTES = 4,    /* of ConvBytes instead of floats */
+    CONV_BF16 = 8,     /* instead of f32 */
 };
 
 /* Fills the shape or says why the node is not for native kernels. */
@@ -43,6 +44,10 @@ enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struc
 #define conv_pack SIMD_FN(conv_pack)
 void conv_pack(const struct conv_shape *shape, const struct gemm_plan *plan, const float *weights,
                struct pool *pool, float *packed);
+
+/* How many groups to take together: the least divisor that fills a vector. */
+#define conv_merged_groups SIMD_FN(conv_merged_groups)
+int64_t conv_merged_groups(const struct conv_shape *shape);
 
 /* Number of products of `folded` images, and their rows. */
 #define conv_batches SIMD_FN(conv_batches)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions of bytes, everything but what the node says, as implicit matrix products of words of
- * four channels (see conv_igemm.c): unsigned bytes of x times signed ones of the weights,
- * AVX512-VNNI or AVX-VNNI where the CPU has it. The zero point of x is in the number from which the
- * sums of a channel start, and padding reads a pixel of zero points. What is not unsigned, has no
- * whole words or comes in planes is copied first, with its padding: then a line of taps lies in
- * memory as one, and a convolution of 7 x 7 over 3 channels reads 7 runs of 21 bytes, with three
- * more that meet zeros among the weights. */
+ * Convolutions of bytes and of bf16, everything but what the node says, as implicit matrix products
+ * of words of four or two channels, in groups as in conv_igemm.c. Bytes are unsigned ones of x
+ * times signed ones of the weights; the zero point of x is in the number from which the sums of a
+ * channel start, and padding reads a pixel of zero points. What is not unsigned, has no whole words
+ * or comes in planes is copied first, with its padding: then a line of taps lies in memory as one,
+ * and a convolution of 7 x 7 over 3 channels reads 7 runs of 21 elements, and what follows them
+ * meets zeros among the weights. */
 #ifndef ENGINE_KERNELS_LIB_CONV_WORDS_H
 #define ENGINE_KERNELS_LIB_CONV_WORDS_H
 
@@ -15,6 +15,7 @@
 
 /* What a kernel reads from its node. */
 struct conv_words {
+    int element;            /* bytes of one: 1, or 2 of bf16, which are not rescaled */
     struct rescale rescale; /* zero points; and what becomes of sums, if .rescales */
     bool rescales;          /* by inputs 2 and 3; else the sums are the result */
     int x_zero;             /* input whose number comes with each launch; NONE: rescale.x_zero */
@@ -25,15 +26,18 @@ struct kernel_state {
     struct conv_shape shape;  /* of the node */
     struct conv_shape source; /* what rows are read from: x, or its copy without padding */
     struct gemm_plan plan;
+    struct gemm_post post;
+    int64_t merged, groups; /* groups taken together, and how many of those */
     bool copied;
-    int64_t pixel;      /* bytes from one to the next */
-    int64_t taps, run;  /* how many are one of the product, and its bytes: whole words */
-    unsigned char flip; /* what makes x unsigned */
+    int64_t pixel;      /* elements from one to the next */
+    int64_t taps, run;  /* how many are one of the product, and its elements: whole words */
+    unsigned char flip; /* what makes bytes of x unsigned */
     unsigned char zero; /* x's zero point then */
     float *packed, *scale, *offset;
-    int32_t *sums, *start; /* of the weights of a channel; what its sums start from */
+    int32_t *sums; /* of the weights of a channel */
+    void *start;   /* what its sums start from: i32 for bytes, else f32 */
     unsigned char *zeros;
-    int64_t batch_dim[1], c_batch[1];
+    int64_t batch_dim[2], c_batch[2]; /* images (unless folded), groups */
 };
 
 typedef enum status conv_words_from(const struct kernel_query *q, struct conv_words *words,

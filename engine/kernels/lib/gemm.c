@@ -28,6 +28,7 @@ struct chunk {
     char *narrow; /* NULL: c */
     float *sums;  /* narrow, before the last pass; for the chunk's first row and column */
     const float *operands[GEMM_STEP_MAX];
+    int64_t rescale_first;       /* of the batch's factors */
     struct gemm_rescale rescale; /* for the tiles of a panel */
 };
 
@@ -66,9 +67,11 @@ static void locate_batch(struct chunk *k)
     int64_t b = call->b_period ? k->batch % call->b_period : k->batch;
     k->b = call->b + b * call->b_batch;
     k->bias = call->bias ? call->bias + b * call->bias_batch : NULL;
+    k->rescale_first = b * call->rescale_batch;
     for (int s = 0; s < steps; s++) {
         int input = call->post->steps[s].input;
-        k->operands[s] = input < 0 ? NULL : (const float *)call->in[input] + operand[s];
+        k->operands[s] =
+            input < 0 ? NULL : gemm_operand_at(&call->post->steps[s], call->in[input], operand[s]);
     }
 }
 
@@ -186,9 +189,8 @@ static void move_operands(const struct chunk *k, const struct gemm_post *post, i
 {
     for (int s = 0; s < post->count; s++) {
         const struct gemm_step *step = &post->steps[s];
-        operands[s] = k->operands[s];
-        if (operands[s])
-            operands[s] += row * step->row + column * step->column;
+        operands[s] =
+            gemm_operand_at(step, k->operands[s], row * step->row + column * step->column);
     }
 }
 
@@ -204,8 +206,8 @@ static bool pass_is_dense(const struct chunk *k, const struct pass *pass)
 static const struct gemm_rescale *rescale_from(struct chunk *k, int64_t column)
 {
     k->rescale = *k->call->rescale;
-    k->rescale.scale += column;
-    k->rescale.offset += column;
+    k->rescale.scale += k->rescale_first + column;
+    k->rescale.offset += k->rescale_first + column;
     return &k->rescale;
 }
 
@@ -408,7 +410,8 @@ static void run_panel(struct chunk *k, const struct pass *pass, int64_t panel)
         run_tile(k, is_thick ? thick : thin, zeros ? &less : &tile, index, panel);
         move_down(&tile, count, p->size.narrow);
         for (int s = 0; tile.post && s < tile.post->count; s++)
-            operands[s] += count * tile.post->steps[s].row;
+            operands[s] =
+                gemm_operand_at(&tile.post->steps[s], operands[s], count * tile.post->steps[s].row);
     }
 }
 

@@ -24,15 +24,15 @@
 /* What the caller decides. */
 struct gemm_size {
     int64_t batch, m, n;
-    int64_t taps, k;     /* k: elements (words, see gemm_tile.h) per tap */
-    enum gemm_math math; /* when that is not GEMM_F32: no post that reads memory */
-    int narrow;          /* bytes of an element of C, bf16 or a byte, in which c, c_row and c_batch
-                            of the call are; 0: a word */
-    bool flip;           /* with copy: the sign bits of A's bytes are turned over */
-    int64_t row_bytes;   /* with copy: what a row of A has, zeros follow; 0: k whole words */
-    int vectors;         /* width of a panel in vectors */
-    int rows;            /* rows of a tile; 0: the most there is */
-    int64_t block_k;     /* at most so many of taps * k in a pass; 0: all */
+    int64_t taps, k; /* k: elements (words, see gemm_tile.h) per tap */
+    enum gemm_math math;
+    int narrow;        /* bytes of an element of C, bf16 or a byte, in which c, c_row and c_batch
+                          of the call are; 0: a word */
+    bool flip;         /* with copy: the sign bits of A's bytes are turned over */
+    int64_t row_bytes; /* with copy: what a row of A has, zeros follow; 0: k whole words */
+    int vectors;       /* width of a panel in vectors */
+    int rows;          /* rows of a tile; 0: the most there is */
+    int64_t block_k;   /* at most so many of taps * k in a pass; 0: all */
     bool copy;
     bool turn;   /* floats alone: rows of A are columns in memory, which copying turns; one tap */
     bool stream; /* write C past the caches where that is possible */
@@ -144,6 +144,7 @@ struct gemm_call {
     /* Of bytes, see struct gemm_tile: per row of all batches, and shift_by like bias. */
     const int32_t *scale, *shift, *shift_by;
     const struct gemm_rescale *rescale; /* of bytes; NULL: C has their sums */
+    int64_t rescale_batch;              /* like b_batch */
     void *c;                            /* float, i32, bf16 or bytes */
     int64_t c_row;
     const struct gemm_post *post; /* NULL: none */

@@ -16,7 +16,12 @@ SIMD_INLINE vf gemm_dot_bf16(vf sum, vf a, vf b)
     return vf_dot_bf16(sum, a, b);
 }
 
-SIMD_INLINE void gemm_put_bf16(uint16_t *to, vm mask, vf sum)
+SIMD_INLINE void gemm_put_bf16_one(uint16_t *to, vf sum)
+{
+    vf_store_bf16_one(to, sum);
+}
+
+SIMD_INLINE void gemm_put_bf16_one_m(uint16_t *to, vm mask, vf sum)
 {
     vf_store_bf16_one_m(to, mask, sum);
 }
@@ -24,8 +29,9 @@ SIMD_INLINE void gemm_put_bf16(uint16_t *to, vm mask, vf sum)
 #else
 
 /* There is no table of them here: never called. */
-#define gemm_dot_bf16(sum, a, b)     (sum)
-#define gemm_put_bf16(to, mask, sum) ((void)(to), (void)(mask), (void)(sum))
+#define gemm_dot_bf16(sum, a, b)           (sum)
+#define gemm_put_bf16_one(to, sum)         ((void)(to), (void)(sum))
+#define gemm_put_bf16_one_m(to, mask, sum) ((void)(to), (void)(mask), (void)(sum))
 
 #endif
 
@@ -109,11 +115,11 @@ SIMD_INLINE vf gemm_dot(enum gemm_math math, vf sum, vf a, vf b)
     }
 }
 
-/* A word of A. Those of bytes may lie anywhere: pixels of three channels. */
+/* A word of A. What is no float may lie anywhere: pixels of three channels. */
 SIMD_INLINE float gemm_word(enum gemm_math math, const float *word)
 {
     float x;
-    if (!gemm_is_bytes(math))
+    if (math == GEMM_F32)
         return *word;
     memcpy(&x, word, sizeof(x));
     return x;
@@ -163,31 +169,58 @@ SIMD_INLINE void gemm_add_earlier(const struct gemm_tile *t, int mr, int nv, gem
     }
 }
 
-SIMD_INLINE void gemm_store_narrow(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
+/* A vector as bf16; one: in an instruction that the CPU has. */
+SIMD_INLINE void gemm_put_bf16(uint16_t *to, vf sum, bool one)
 {
-    vm mask = vm_first(t->last);
+    if (one)
+        gemm_put_bf16_one(to, sum);
+    else
+        vf_store_bf16(to, sum);
+}
+
+SIMD_INLINE void gemm_put_bf16_m(uint16_t *to, vm mask, vf sum, bool one)
+{
+    if (one)
+        gemm_put_bf16_one_m(to, mask, sum);
+    else
+        vf_store_bf16_m(to, mask, sum);
+}
+
+SIMD_INLINE void gemm_store_narrow(const struct gemm_tile *t, bool one, int mr, int nv,
+                                   gemm_sums acc)
+{
     uint16_t *to = t->narrow;
+    if (t->last == VL) {
+        UNROLLED (m, mr) {
+            UNROLLED (n, nv)
+                gemm_put_bf16(to + n * VL, acc[m][n], one);
+            to += t->narrow_row;
+        }
+        return;
+    }
+    vm mask = vm_first(t->last);
     UNROLLED (m, mr) {
         UNROLLED (n, nv - 1)
-            vf_store_bf16(to + n * VL, acc[m][n]);
-        if (t->last == VL)
-            vf_store_bf16(to + (nv - 1) * VL, acc[m][nv - 1]);
-        else
-            vf_store_bf16_m(to + (nv - 1) * VL, mask, acc[m][nv - 1]);
+            gemm_put_bf16(to + n * VL, acc[m][n], one);
+        gemm_put_bf16_m(to + (nv - 1) * VL, mask, acc[m][nv - 1], one);
         to += t->narrow_row;
     }
 }
 
-/* The same where the CPU rounds a vector in one instruction. */
-SIMD_INLINE void gemm_store_narrow_one(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
+/* The steps that need memory, and then bf16: by way of the first cache. */
+SIMD_INLINE void gemm_finish_narrow(const struct gemm_tile *t, bool one, int mr, int nv,
+                                    gemm_sums acc)
 {
-    vm mask = vm_first(t->last);
-    uint16_t *to = t->narrow;
-    UNROLLED (m, mr) {
+    _Alignas(ALIGN_TENSOR) float sums[GEMM_ROWS_MAX * GEMM_VECTORS_MAX * VL];
+    const int64_t row = nv * VL;
+    UNROLLED (m, mr)
         UNROLLED (n, nv)
-            gemm_put_bf16(to + n * VL, n < nv - 1 ? vm_first(VL) : mask, acc[m][n]);
-        to += t->narrow_row;
-    }
+            vf_store(sums + m * row + n * VL, acc[m][n]);
+    gemm_post_heavy(t->post, t->operands, sums, row, mr, (nv - 1) * VL + t->last);
+    UNROLLED (m, mr)
+        UNROLLED (n, nv)
+            acc[m][n] = vf_load(sums + m * row + n * VL);
+    gemm_store_narrow(t, one, mr, nv, acc);
 }
 
 SIMD_INLINE void gemm_store(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
@@ -258,16 +291,17 @@ SIMD_INLINE void gemm_tile_run(const struct gemm_tile *t, enum gemm_math math, i
     if (is_float && t->resume)
         gemm_add_earlier(t, mr, nv, acc);
     if (steps && t->post->light)
-        gemm_light_steps(t->post, t->operands, t->last, mr, nv, acc);
+        gemm_light_steps(t->post, t->operands, math != GEMM_F32, t->last, mr, nv, acc);
+    bool heavy = steps && t->post->light < t->post->count;
     if (is_float && math != GEMM_F32 && t->narrow) {
-        if (math == GEMM_BF16_DOT)
-            gemm_store_narrow_one(t, mr, nv, acc);
+        if (heavy)
+            gemm_finish_narrow(t, math == GEMM_BF16_DOT, mr, nv, acc);
         else
-            gemm_store_narrow(t, mr, nv, acc);
+            gemm_store_narrow(t, math == GEMM_BF16_DOT, mr, nv, acc);
         return;
     }
     gemm_store(t, mr, nv, acc);
-    if (steps && t->post->light < t->post->count)
+    if (heavy)
         gemm_post_heavy(t->post, t->operands, t->c, t->c_row, mr, (nv - 1) * VL + t->last);
 }
 

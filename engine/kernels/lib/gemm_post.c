@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/simd_math.h"
 
 /* ---- translation ---- */
@@ -39,8 +40,9 @@ static enum status place_operand(const struct kernel_query *q, const struct gemm
                                  struct gemm_step *step, struct error *why)
 {
     const struct desc *operand = query_in(q, step->input), *out = &q->out[0];
-    if (!operand || operand->dtype != DTYPE_F32)
-        return UNSUPPORTED(why, "operand %d of the epilogue is not f32", step->input);
+    if (!operand || (operand->dtype != DTYPE_F32 && operand->dtype != DTYPE_BF16))
+        return UNSUPPORTED(why, "operand %d of the epilogue is not f32 or bf16", step->input);
+    step->bf16 = operand->dtype == DTYPE_BF16;
     if (operand->shape.rank > out->shape.rank)
         return UNSUPPORTED(why, "operand %d of the epilogue has a larger rank", step->input);
     int rank = out->shape.rank;
@@ -110,6 +112,11 @@ enum status gemm_post_bias(const struct kernel_query *q, const struct gemm_axes 
     return STATUS_OK;
 }
 
+static float number_of(const struct gemm_step *step, const float *operand)
+{
+    return step->bf16 ? bfloat_to_float(*(const uint16_t *)(const void *)operand) : *operand;
+}
+
 bool gemm_post_take_bias(const struct kernel_query *q, struct gemm_post *post, float *bias,
                          int64_t columns)
 {
@@ -121,7 +128,7 @@ bool gemm_post_take_bias(const struct kernel_query *q, struct gemm_post *post, f
             return false;
     const float *from = q->fixed[first->input];
     for (int64_t n = 0; n < columns; n++)
-        bias[n] = first->a * from[n * first->column];
+        bias[n] = first->a * number_of(first, gemm_operand_at(first, from, n * first->column));
     post->count--;
     memmove(post->steps, post->steps + 1, (size_t)post->count * sizeof(*first));
     count_light(post);
@@ -156,6 +163,16 @@ struct area {
     int64_t c_row, rows, columns;
 };
 
+/* `count` columns, VL at most, of a row of an operand. */
+SIMD_INLINE vf operand_part(const struct gemm_step *s, const float *row, int64_t column,
+                            int64_t count)
+{
+    if (s->bf16)
+        return count < VL ? vf_read_m(row, column, vm_first(count), true)
+                          : vf_read(row, column, true);
+    return count < VL ? vf_load_m(row + column, vm_first(count)) : vf_load(row + column);
+}
+
 SIMD_INLINE void step_over(const struct gemm_step *s, enum gemm_step_kind kind, enum function act,
                            const float *operand, const struct area *area)
 {
@@ -163,17 +180,17 @@ SIMD_INLINE void step_over(const struct gemm_step *s, enum gemm_step_kind kind, 
     int64_t full = area->columns - area->columns % VL;
     for (int64_t m = 0; m < area->rows; m++) {
         float *c = area->c + m * area->c_row;
-        const float *row = operand ? operand + m * s->row : NULL;
-        vf other = row && !s->column ? vf_set1(*row) : vf_zero();
+        const float *row = gemm_operand_at(s, operand, m * s->row);
+        vf other = row && !s->column ? vf_set1(number_of(s, row)) : vf_zero();
         for (int64_t n = 0; n < full; n += VL) {
             if (kind <= GEMM_MUL && s->column)
-                other = vf_load(row + n);
+                other = operand_part(s, row, n, VL);
             vf_store(c + n, one_step(s, kind, act, other, vf_load(c + n)));
         }
         if (full == area->columns)
             continue;
         if (kind <= GEMM_MUL && s->column)
-            other = vf_load_m(row + full, mask);
+            other = operand_part(s, row, full, area->columns - full);
         vf_store_m(c + full, mask, one_step(s, kind, act, other, vf_load_m(c + full, mask)));
     }
 }

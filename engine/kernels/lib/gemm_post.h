@@ -27,9 +27,18 @@ struct gemm_step {
     enum function act;
     float a, b;
     int input;           /* index into kernel_args.in */
+    bool bf16;           /* the operand is, behind a pointer to floats; else f32 */
     int64_t row, column; /* operand strides; column is 0 or 1 */
     int64_t batch[RANK_MAX];
 };
+
+/* An operand so many elements further on; NULL stays so. */
+SIMD_INLINE const float *gemm_operand_at(const struct gemm_step *step, const void *operand,
+                                         int64_t elements)
+{
+    int64_t bytes = elements * (step->bf16 ? 2 : 4);
+    return operand ? (const float *)(const void *)((const char *)operand + bytes) : NULL;
+}
 
 struct gemm_post {
     int count, light;

@@ -6,6 +6,7 @@
 #define ENGINE_KERNELS_LIB_GEMM_STEPS_H
 
 #include "engine/kernels/lib/gemm_tile.h"
+#include "engine/kernels/lib/simd_floats.h"
 
 /* A loop over a constant count, gone after compilation. Under a sanitizer, where every access is
  * several instructions and unrolled tiles took minutes to compile, it stays a loop. */
@@ -23,41 +24,53 @@ SIMD_INLINE vf gemm_load(const float *p, int64_t last, int n, int nv)
     return n < nv - 1 || last == VL ? vf_load(p) : vf_load_m(p, vm_first(last));
 }
 
-SIMD_INLINE void gemm_add_step(const struct gemm_step *s, const float *operand, int64_t last,
-                               int mr, int nv, gemm_sums acc)
+/* What an operand is, constants where the steps are inlined. */
+struct gemm_operand {
+    bool one, bf16; /* the same number for all columns; not f32 */
+};
+
+/* Vector n of a row of it. */
+SIMD_INLINE vf gemm_operand(struct gemm_operand is, const void *row, int64_t last, int n, int nv)
+{
+    if (is.one)
+        return vf_set1(float_read(row, 0, is.bf16));
+    return n < nv - 1 || last == VL ? vf_read(row, n * VL, is.bf16)
+                                    : vf_read_m(row, n * VL, vm_first(last), is.bf16);
+}
+
+SIMD_INLINE void gemm_pair_rows(const struct gemm_step *s, struct gemm_operand is,
+                                const void *operand, int64_t last, int mr, int nv, gemm_sums acc)
 {
     vf scale = vf_set1(s->a);
-    if (s->column == 0) {
+    if (s->kind == GEMM_ADD) {
         UNROLLED (m, mr) {
             UNROLLED (n, nv)
-                acc[m][n] = vf_fma(scale, vf_set1(*operand), acc[m][n]);
-            operand += s->row;
+                acc[m][n] = vf_fma(scale, gemm_operand(is, operand, last, n, nv), acc[m][n]);
+            operand = float_at(operand, s->row, is.bf16);
         }
         return;
     }
     UNROLLED (m, mr) {
         UNROLLED (n, nv)
-            acc[m][n] = vf_fma(scale, gemm_load(operand + n * VL, last, n, nv), acc[m][n]);
-        operand += s->row;
+            acc[m][n] = vf_mul(gemm_operand(is, operand, last, n, nv), acc[m][n]);
+        operand = float_at(operand, s->row, is.bf16);
     }
 }
 
-SIMD_INLINE void gemm_mul_step(const struct gemm_step *s, const float *operand, int64_t last,
-                               int mr, int nv, gemm_sums acc)
+/* words: of products of words, whose operands alone may be bf16. */
+SIMD_INLINE void gemm_pair_step(const struct gemm_step *s, const float *operand, bool words,
+                                int64_t last, int mr, int nv, gemm_sums acc)
 {
-    if (s->column == 0) {
-        UNROLLED (m, mr) {
-            UNROLLED (n, nv)
-                acc[m][n] = vf_mul(vf_set1(*operand), acc[m][n]);
-            operand += s->row;
-        }
-        return;
-    }
-    UNROLLED (m, mr) {
-        UNROLLED (n, nv)
-            acc[m][n] = vf_mul(gemm_load(operand + n * VL, last, n, nv), acc[m][n]);
-        operand += s->row;
-    }
+    struct gemm_operand row = {false, false}, one = {true, false}, narrow_row = {false, true},
+                        narrow_one = {true, true};
+    if (words && s->bf16 && s->column)
+        gemm_pair_rows(s, narrow_row, operand, last, mr, nv, acc);
+    else if (words && s->bf16)
+        gemm_pair_rows(s, narrow_one, operand, last, mr, nv, acc);
+    else if (s->column)
+        gemm_pair_rows(s, row, operand, last, mr, nv, acc);
+    else
+        gemm_pair_rows(s, one, operand, last, mr, nv, acc);
 }
 
 SIMD_INLINE void gemm_bend_step(const struct gemm_step *s, int mr, int nv, gemm_sums acc)
@@ -81,14 +94,12 @@ SIMD_INLINE void gemm_bend_step(const struct gemm_step *s, int mr, int nv, gemm_
 }
 
 SIMD_INLINE void gemm_light_steps(const struct gemm_post *post, const float *const *operands,
-                                  int64_t last, int mr, int nv, gemm_sums acc)
+                                  bool words, int64_t last, int mr, int nv, gemm_sums acc)
 {
     for (int k = 0; k < post->light; k++) {
         const struct gemm_step *step = &post->steps[k];
-        if (step->kind == GEMM_ADD)
-            gemm_add_step(step, operands[k], last, mr, nv, acc);
-        else if (step->kind == GEMM_MUL)
-            gemm_mul_step(step, operands[k], last, mr, nv, acc);
+        if (step->kind == GEMM_ADD || step->kind == GEMM_MUL)
+            gemm_pair_step(step, operands[k], words, last, mr, nv, acc);
         else
             gemm_bend_step(step, mr, nv, acc);
     }
@@ -113,7 +124,7 @@ SIMD_INLINE void gemm_finish_pixels(const struct gemm_pixels *p, int64_t c, int6
         if (operands[k])
             operands[k] += c * p->post->steps[k].column;
     }
-    gemm_light_steps(p->post, operands, last, count, 1, sums);
+    gemm_light_steps(p->post, operands, false, last, count, 1, sums);
     float *y = p->y + c;
     UNROLLED (x, count) {
         if (p->stream)

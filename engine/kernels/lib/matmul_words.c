@@ -95,7 +95,7 @@ static void lay_out(const struct kernel_query *q, struct kernel_state *s)
     struct scratch *scratch = &s->scratch;
     int64_t matrices = s->shared ? 1 : shape->batch, rows = shape->batch * shape->m;
     bool fixed = q->fixed[B] != NULL;
-    bool columns = s->is_bytes ? !fixed : s->words.bias != NONE;
+    bool columns = s->is_bytes && !fixed;
     scratch->packed = take(scratch, fixed ? 0 : (size_t)(matrices * s->packed_floats) * WORD);
     scratch->columns = take(scratch, columns ? (size_t)(matrices * s->columns) * WORD : 0);
     scratch->shift_by = take(scratch, s->shifts ? (size_t)s->columns * WORD : 0);
@@ -128,6 +128,7 @@ enum status words_plan(matmul_words_from *from, const struct kernel_query *q, in
     s->line = round_up(words, LINE_WORDS) + LINE_WORDS;
     for (int d = 0; d < shape->batch_rank; d++)
         s->shared = s->shared && !shape->b_batch[d];
+    s->post = s->words.post;
     size_product(q, t, s);
     s->turned_bytes =
         s->turn ? (size_t)(s->plan.row_tiles * (s->plan.rows_even + 1) * s->line) * WORD : 0;
@@ -192,11 +193,30 @@ static enum status take_factors(const struct kernel_query *q, struct kernel_stat
     return STATUS_OK;
 }
 
+static enum status take_bias(const struct kernel_query *q, struct kernel_state *s,
+                             size_t *packed_bytes, struct error *err)
+{
+    size_t bytes = (size_t)s->columns * WORD;
+    s->bias = memory_alloc(bytes);
+    if (!s->bias)
+        return FAIL_NO_MEMORY(err);
+    memset(s->bias, 0, bytes);
+    if (gemm_post_take_bias(q, &s->post, s->bias, s->words.shape.n)) {
+        *packed_bytes += bytes;
+        return STATUS_OK;
+    }
+    memory_free(s->bias);
+    s->bias = NULL;
+    return STATUS_OK;
+}
+
 enum status words_prepare(const struct kernel_query *q, struct kernel_state *s,
                           size_t *packed_bytes, struct error *err)
 {
     if (s->words.rescales)
         TRY(take_factors(q, s, packed_bytes, err));
+    if (!s->is_bytes)
+        TRY(take_bias(q, s, packed_bytes, err));
     if (!q->fixed[B])
         return STATUS_OK;
     int64_t matrices = s->shared ? 1 : s->words.shape.batch;
@@ -218,6 +238,7 @@ void words_release(struct kernel_state *state)
     memory_free(state->sums);
     memory_free(state->scale);
     memory_free(state->offset);
+    memory_free(state->bias);
 }
 
 /* ---- what zero points bring about ---- */
@@ -283,16 +304,6 @@ static void weigh_row(const struct job *job, int64_t at)
             (int32_t)((uint32_t)w->shape.k * zero - (uint32_t)sum_of_row(job, batch, row));
 }
 
-static void spread_bias(const struct job *job)
-{
-    const struct kernel_state *s = job->state;
-    const uint16_t *bias = job->args->in[s->words.bias];
-    float *to = scratch_at(job, s->scratch.columns);
-    memset(to, 0, (size_t)s->columns * WORD);
-    for (int64_t n = 0; n < s->words.shape.n; n++)
-        to[n] = bfloat_to_float(bias[n]);
-}
-
 /* ---- launch ---- */
 
 static void begin_task(void *context, int64_t task, int thread)
@@ -321,8 +332,6 @@ static void begin(struct job *job)
     job->panel_tasks = s->packed ? 0 : matrices * s->plan.panels;
     if (s->shifts)
         shift_columns(job);
-    if (s->words.bias != NONE)
-        spread_bias(job);
     if (job->panel_tasks + row_tasks)
         pool_run(job->args->pool, job->panel_tasks + row_tasks, begin_task, job);
 }
@@ -376,8 +385,7 @@ void words_launch(const struct kernel_state *s, const struct kernel_args *args)
     const struct matmul_shape *shape = &s->words.shape;
     struct job job = {.state = s, .args = args};
     begin(&job);
-    const void *columns = s->sums && s->is_bytes ? s->sums : scratch_at(&job, s->scratch.columns);
-    bool starts = s->is_bytes || s->words.bias != NONE;
+    const void *sums = s->sums ? s->sums : scratch_at(&job, s->scratch.columns);
     struct gemm_rescale rescale = {s->scale, s->offset, s->words.rescale.low, s->words.rescale.high,
                                    s->words.rescale.zero};
     struct gemm_call call = {.rows = s->turn ? rows_turned : rows_there,
@@ -387,7 +395,7 @@ void words_launch(const struct kernel_state *s, const struct kernel_args *args)
                              .scratch_bytes = s->turned_bytes,
                              .b = s->packed ? s->packed : scratch_at(&job, s->scratch.packed),
                              .b_batch = s->shared ? 0 : s->packed_floats,
-                             .bias = starts ? columns : NULL,
+                             .bias = s->is_bytes ? sums : s->bias,
                              .bias_batch = s->shared || !s->is_bytes ? 0 : s->columns,
                              .scale = s->is_bytes ? scratch_at(&job, s->scratch.scale) : NULL,
                              .shift = s->shifts ? scratch_at(&job, s->scratch.shift) : NULL,
@@ -395,7 +403,7 @@ void words_launch(const struct kernel_state *s, const struct kernel_args *args)
                              .rescale = s->words.rescales ? &rescale : NULL,
                              .c = args->out[0],
                              .c_row = shape->c_row,
-                             .post = &s->words.post,
+                             .post = &s->post,
                              .in = args->in,
                              .batch_rank = shape->batch_rank,
                              .batch_dim = shape->batch_dim,

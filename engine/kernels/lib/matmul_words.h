@@ -22,16 +22,15 @@ struct matmul_words {
     int element;               /* bytes of an element of A and B */
     bool signed_a, signed_b;   /* bytes */
     int zero_a, zero_b;        /* inputs, one number or one per row (column); NONE: 0 */
-    int bias;                  /* bf16: input with a row of n bf16; NONE: there is none */
     bool rescales;             /* bytes: sums end as `rescale` says, by inputs 2 and 3 */
     struct rescale rescale;
-    struct gemm_post post; /* light steps without operands */
+    struct gemm_post post;
 };
 
 /* Memory of a launch: bytes from the start of the workspace. */
 struct scratch {
     size_t packed;       /* B, unless it is fixed */
-    size_t columns;      /* per column of all batches: a bias in f32, or the sums of B */
+    size_t columns;      /* bytes: per column of all batches the sums of B */
     size_t shift_by;     /* per column: zero points of B */
     size_t scale, shift; /* per row of all batches */
     size_t turned;       /* per thread: rows of A that were columns */
@@ -41,6 +40,7 @@ struct scratch {
 struct kernel_state {
     struct matmul_words words;
     struct gemm_plan plan;
+    struct gemm_post post;
     struct scratch scratch;
     bool is_bytes, shifts;              /* shifts: B has zero points, or is unsigned */
     bool zero_per_row, zero_per_column; /* not one for all */
@@ -53,6 +53,7 @@ struct kernel_state {
     float *packed;         /* fixed B; NULL: comes with each launch */
     int32_t *sums;         /* with it */
     float *scale, *offset; /* rescaling: of the columns, padded */
+    float *bias;           /* of bf16, padded; NULL: none that is known at preparation */
 };
 
 typedef enum status matmul_words_from(const struct kernel_query *q, struct matmul_words *words,

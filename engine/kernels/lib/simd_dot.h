@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products of short numbers, VL lanes of 32-bit words at a time: a word holds two bf16 or four
- * bytes. vf_dot_bf16 and vf_store_bf16_one_m are single instructions of AVX512-BF16, vi_dot_bytes
+ * bytes. vf_dot_bf16 and vf_to_bf16_one are single instructions of AVX512-BF16, vi_dot_bytes
  * is one of AVX512-VNNI or AVX-VNNI; whoever calls them has asked for it (engine/graph/kernel.h,
  * cpu_has_bf16). They are written in assembly so that one file can hold them beside code for CPUs
  * without. The other functions take words apart for what every CPU has: bf16 is the upper half of a
@@ -88,13 +88,19 @@ SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v)
 { _mm256_storeu_si256((__m256i *)(void *)p, vf_to_bf16(v)); }
 SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v)
 { _mm256_mask_storeu_epi16(p, m, vf_to_bf16(v)); }
+SIMD_INLINE vf vf_from_bf16(__m256i v)
+{ return vf_bits(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)); }
+SIMD_INLINE vf vf_load_bf16(const uint16_t *p)
+{ return vf_from_bf16(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
+SIMD_INLINE vf vf_load_bf16_m(const uint16_t *p, vm m)
+{ return vf_from_bf16(_mm256_maskz_loadu_epi16(m, p)); }
 /* The same by AVX512-BF16, which takes what is too small for a normal number as 0. */
+SIMD_INLINE __m256i vf_to_bf16_one(vf v)
+{ __m256i y; __asm__("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(v)); return y; }
+SIMD_INLINE void vf_store_bf16_one(uint16_t *p, vf v)
+{ _mm256_storeu_si256((__m256i *)(void *)p, vf_to_bf16_one(v)); }
 SIMD_INLINE void vf_store_bf16_one_m(uint16_t *p, vm m, vf v)
-{
-    __m256i y;
-    __asm__("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(v));
-    _mm256_mask_storeu_epi16(p, m, y);
-}
+{ _mm256_mask_storeu_epi16(p, m, vf_to_bf16_one(v)); }
 /* clang-format on */
 
 #elif defined(__AVX2__)
@@ -183,6 +189,17 @@ SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v)
     vf_store_bf16(all, v);
     memcpy(p, all, sizeof(*p) * (size_t)__builtin_popcount(vm_bits(m)));
 }
+SIMD_INLINE vf vf_load_bf16(const uint16_t *p)
+{
+    __m128i bits = _mm_loadu_si128((const __m128i *)(const void *)p);
+    return vf_bits(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+SIMD_INLINE vf vf_load_bf16_m(const uint16_t *p, vm m)
+{
+    uint16_t all[VL] = {0};
+    memcpy(all, p, sizeof(*p) * (size_t)__builtin_popcount(vm_bits(m)));
+    return vf_load_bf16(all);
+}
 /* clang-format on */
 
 #else
@@ -247,6 +264,8 @@ SIMD_INLINE void words_store(uint8_t *p, int64_t count, const vi words[4], bool 
 SIMD_INLINE vi vi_mul(vi a, vi b) { return (vi)((uint32_t)a * (uint32_t)b); }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { *p = bfloat_from_float(v); }
 SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v) { if (m) vf_store_bf16(p, v); }
+SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return bfloat_to_float(*p); }
+SIMD_INLINE vf vf_load_bf16_m(const uint16_t *p, vm m) { return m ? vf_load_bf16(p) : 0; }
 /* clang-format on */
 
 #endif

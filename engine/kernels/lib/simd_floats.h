@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Floats in memory that has 32 or 16 bits for each: `bf16` is a constant wherever these are
+ * inlined, so that a kernel is written once for both and computes in f32. Element `at` of p is the
+ * first; vm says how many lanes there are. */
+#ifndef ENGINE_KERNELS_LIB_SIMD_FLOATS_H
+#define ENGINE_KERNELS_LIB_SIMD_FLOATS_H
+
+#include "engine/kernels/lib/simd_dot.h"
+
+SIMD_INLINE vf vf_read(const void *p, int64_t at, bool bf16)
+{
+    return bf16 ? vf_load_bf16((const uint16_t *)p + at) : vf_load((const float *)p + at);
+}
+
+SIMD_INLINE vf vf_read_m(const void *p, int64_t at, vm m, bool bf16)
+{
+    return bf16 ? vf_load_bf16_m((const uint16_t *)p + at, m) : vf_load_m((const float *)p + at, m);
+}
+
+SIMD_INLINE void vf_write(void *p, int64_t at, vf v, bool bf16)
+{
+    if (bf16)
+        vf_store_bf16((uint16_t *)p + at, v);
+    else
+        vf_store((float *)p + at, v);
+}
+
+SIMD_INLINE void vf_write_m(void *p, int64_t at, vm m, vf v, bool bf16)
+{
+    if (bf16)
+        vf_store_bf16_m((uint16_t *)p + at, m, v);
+    else
+        vf_store_m((float *)p + at, m, v);
+}
+
+SIMD_INLINE float float_read(const void *p, int64_t at, bool bf16)
+{
+    return bf16 ? bfloat_to_float(((const uint16_t *)p)[at]) : ((const float *)p)[at];
+}
+
+SIMD_INLINE void float_write(void *p, int64_t at, float x, bool bf16)
+{
+    if (bf16)
+        ((uint16_t *)p)[at] = bfloat_from_float(x);
+    else
+        ((float *)p)[at] = x;
+}
+
+/* Element `at` of p as bytes from its start. */
+SIMD_INLINE const void *float_at(const void *p, int64_t at, bool bf16)
+{
+    return (const char *)p + at * (bf16 ? 2 : 4);
+}
+
+#endif
