@@ -24,10 +24,10 @@ const char *const param_text[] = {NULL};
 
 bool workload_has_precision(const struct workload *w, enum precision precision, bool host)
 {
-    bool compiled =
-        precision == PRECISION_TF32 || precision == PRECISION_BF16 || precision == PRECISION_F16;
+    bool compiled = precision == PRECISION_BF16 ||
+                    (!host && (precision == PRECISION_TF32 || precision == PRECISION_F16));
     bool file = !w && precision == PRECISION_F8; /* which may hold such factors */
-    return precision == PRECISION_F32 || (!host && (compiled || file)) ||
+    return precision == PRECISION_F32 || compiled || (!host && file) ||
            (w && w->precisions & 1u << precision);
 }
 

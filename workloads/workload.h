@@ -61,8 +61,9 @@ bool config_given(const struct workload_config *config, const char *name);
 /* Refuses a batch that a workload (NULL: a file, which says so itself) cannot have. */
 enum status workload_batch_check(const struct workload *w, int64_t batch, struct error *why);
 
-/* Whether a workload (NULL: a file) can run in the precision; host: on CPUs. On devices the
- * compiler turns f32 into tf32, bf16 and f16, and reads a file's f8 factors as f8. */
+/* Whether a workload (NULL: a file) can run in the precision; host: on CPUs. The
+ * compiler turns f32 into bf16; on devices into tf32 and f16, too, and reads a file's f8 factors
+ * as f8. */
 bool workload_has_precision(const struct workload *w, enum precision precision, bool host);
 /* Whether the graph itself is another one in the precision than in f32; f32 always is. */
 bool workload_builds_in(const struct workload *w, enum precision precision);

@@ -17,9 +17,20 @@ static enum status copy_graph(struct exe *exe, const struct graph *graph, struct
     return STATUS_OK;
 }
 
+/* On the CPU a node that no kernel computes in 16 bits stays f32. */
+static enum status judge(const void *context, const struct graph *g, int node, bool *narrow,
+                         struct error *err)
+{
+    const struct exe_options *options = context;
+    return narrow_is_computable(g, node, precision_floats(options->precision), options, narrow,
+                                err);
+}
+
 static enum status rewrite_graph(struct exe *exe, struct error *err)
 {
-    TRY(passes_run(exe->g, &exe->options, &exe->passes, err));
+    struct narrow_judge cpu = {judge, &exe->options};
+    bool host = device_is_host(exe->options.device);
+    TRY(passes_run(exe->g, &exe->options, host ? &cpu : NULL, &exe->passes, err));
     if (exe->options.images == IMAGES_FREE)
         exe->options.images = images_usual(exe);
     return lower_graph(exe, err);
@@ -32,7 +43,7 @@ static enum status begin(struct exe *exe, const struct graph *graph, struct erro
     if (exe_is_on_device(exe) && exe->g->state_count)
         return UNSUPPORTED(err, "training runs on the CPU only as yet, not on %s",
                            exe->options.device);
-    if (!exe_is_on_device(exe))
+    if (!exe_is_on_device(exe) && exe->options.precision != PRECISION_BF16)
         exe->options.precision = PRECISION_F32;
     return rewrite_graph(exe, err);
 }

@@ -145,12 +145,11 @@ static bool reads_either_order(const struct lowering *l, const struct node *node
 }
 
 /* A network's own images, of few channels: kernels read them as they come. They may have become
- * bytes before, and on a device narrow floats, whose kernels append channels in either order. */
+ * bytes or narrow floats before, whose kernels copy them from either order. */
 static bool is_stem(const struct lowering *l, const struct value *x)
 {
     const struct node *made = x->producer == NONE ? NULL : &l->g->nodes[x->producer];
-    bool narrowed =
-        made && (made->op == &op_quantize_linear || (l->on_device && made->op == &op_cast));
+    bool narrowed = made && (made->op == &op_quantize_linear || made->op == &op_cast);
     const struct value *from = narrowed ? &l->g->values[made->inputs[0]] : x;
     return from->kind == VALUE_INPUT && x->shape.dim[1] <= 4;
 }

@@ -81,8 +81,8 @@ static enum status run_pass(struct graph *g, const struct pass_row *row, struct 
     return STATUS_OK;
 }
 
-enum status passes_run(struct graph *g, const struct exe_options *options, struct pass_log *log,
-                       struct error *err)
+enum status passes_run(struct graph *g, const struct exe_options *options,
+                       const struct narrow_judge *judge, struct pass_log *log, struct error *err)
 {
     _Static_assert(ARRAY_COUNT(rows) <= PASS_CHANGES_MAX, "every pass may change the work");
     enum dtype floats = precision_floats(options->precision);
@@ -95,7 +95,7 @@ enum status passes_run(struct graph *g, const struct exe_options *options, struc
             (!rows[k].f8 || options->precision == PRECISION_F8))
             TRY(run_pass(g, &rows[k], log, err));
     return floats == DTYPE_F32 ? STATUS_OK
-                               : end_pass(g, "narrow", pass_narrow(g, floats, err), err);
+                               : end_pass(g, "narrow", pass_narrow(g, floats, judge, err), err);
 }
 
 enum status graph_find_patterns(struct graph *graph, struct error *err)
@@ -114,7 +114,7 @@ enum status graph_cost_in(const struct graph *graph, enum precision precision,
     if (precision_floats(precision) == DTYPE_F32 && precision != PRECISION_F8)
         return STATUS_OK;
     struct graph *narrow = graph_copy(graph);
-    enum status status = narrow ? passes_run(narrow, &narrowing, NULL, err) : FAIL_NO_MEMORY(err);
+    enum status status = narrow ? passes_run(narrow, &narrowing, NULL, NULL, err) : FAIL_NO_MEMORY(err);
     if (status == STATUS_OK) {
         struct graph_cost moved;
         graph_cost(narrow, &moved);

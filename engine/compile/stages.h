@@ -9,11 +9,19 @@
 #ifndef ENGINE_COMPILE_STAGES_H
 #define ENGINE_COMPILE_STAGES_H
 
+#include "engine/compile/passes/rewrite.h"
 #include "engine/run/exe_internal.h"
 
-/* All passes in order. log (may be NULL): which of them changed how much work there is. */
-enum status passes_run(struct graph *g, const struct exe_options *options, struct pass_log *log,
-                       struct error *err);
+/* All passes in order. log (may be NULL): which of them changed how much work there is. judge: of
+ * what becomes narrow; NULL: everything that can. */
+enum status passes_run(struct graph *g, const struct exe_options *options,
+                       const struct narrow_judge *judge, struct pass_log *log, struct error *err);
+
+/* computable.c: whether a kernel of the CPU that the options allow, other than the reference,
+ * computes the node with such floats instead of f32. */
+enum status narrow_is_computable(const struct graph *g, int node, enum dtype floats,
+                                 const struct exe_options *options, bool *computable,
+                                 struct error *err);
 
 enum status lower_graph(struct exe *exe, struct error *err); /* places and steps */
 enum status place_parts(struct exe *exe, struct error *err); /* parts.c: inputs of Concat in it */

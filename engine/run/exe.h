@@ -44,7 +44,7 @@ struct exe_options {
     int only_variant;         /* with only; -1: tune over all */
     struct pool *pool;        /* borrowed; NULL: the executable makes its own of `threads` */
     const char *device;       /* "cuda", "cuda:1"; NULL: "cpu" */
-    enum precision precision; /* of a graph built in f32; of the CPU f32 alone */
+    enum precision precision; /* of a graph built in f32; of the CPU f32 or bf16 */
     enum images images;       /* of an executable that is made: never IMAGES_FREE */
     double trial_s;  /* longest that a candidate's launches may last on a device; 0: 20 s. Six times
                         as  long, and the device counts as lost */

@@ -29,7 +29,7 @@ static int product(struct graph *g, int x, const char *name, int64_t rows, int64
 static void narrowed(struct graph *g, enum dtype to)
 {
     MUST(graph_check, g);
-    MUST(pass_narrow, g, to);
+    MUST(pass_narrow, g, to, NULL);
     graph_compact(g);
     MUST(graph_check, g);
 }
@@ -328,7 +328,7 @@ TEST(all_workloads_are_narrowed_and_only_once)
         struct exe_options options = {.precision = w % 2 ? PRECISION_F16 : PRECISION_BF16};
         MUST(workload_open, name, 1, PRECISION_F32, &g);
         int inputs = g->input_count, outputs = g->output_count;
-        if (passes_run(g, &options, NULL, &err) != STATUS_OK)
+        if (passes_run(g, &options, NULL, NULL, &err) != STATUS_OK)
             fail_msg("%s: %s", name, err.message);
         check_types(g, name);
         assert_int_equal(count_f32_work(g), 0);

@@ -26,6 +26,7 @@ struct narrowing {
     int nodes, values;       /* of the graph as it was */
     bool *wide;              /* per node: computes in f32 */
     bool *was_f32;           /* per value */
+    bool *refused;           /* per node: by the judge */
     struct readers *readers; /* per value */
     int *forms;              /* per value: itself in the other type; NONE: not made */
 };
@@ -81,7 +82,7 @@ static void decide_by_readers(struct narrowing *n)
 {
     for (int i = n->nodes - 1; i >= 0; i--) {
         const struct node *node = &n->g->nodes[i];
-        enum narrow_class class = class_of(n->g, node);
+        enum narrow_class class = n->refused[i] ? NARROW_NEVER : class_of(n->g, node);
         struct readers r = readers_of(n, node);
         n->wide[i] = class == NARROW_NEVER || (class != NARROW_WORK && r.wide && !r.narrow);
         for (int k = 0; k < node->input_count; k++) {
@@ -115,6 +116,8 @@ static void decide_by_inputs(struct narrowing *n)
         int wide, narrow;
         count_inputs(n, node, &wide, &narrow);
         bool wanted = readers_of(n, node).wide;
+        if (n->refused[i])
+            continue;
         if (class == NARROW_MOVE && wide + narrow > 0)
             n->wide[i] = wanted && wide > 0;
         else if (class == NARROW_MATH && wide > 0 && narrow == 0)
@@ -276,20 +279,35 @@ static enum status widen_outputs(struct narrowing *n, struct error *err)
     return STATUS_OK;
 }
 
-static enum status narrow(struct narrowing *n, struct error *err)
+static enum status ask_judge(struct narrowing *n, const struct narrow_judge *judge,
+                             struct error *err)
+{
+    for (int i = 0; judge && i < n->nodes; i++) {
+        bool narrow = false;
+        if (class_of(n->g, &n->g->nodes[i]) == NARROW_NEVER)
+            continue;
+        TRY(judge->judge(judge->context, n->g, i, &narrow, err));
+        n->refused[i] = !narrow;
+    }
+    return STATUS_OK;
+}
+
+static enum status narrow(struct narrowing *n, const struct narrow_judge *judge, struct error *err)
 {
     struct graph *g = n->g;
     size_t nodes = (size_t)n->nodes + 1, values = (size_t)n->values + 1;
     n->wide = arena_array(&g->arena, nodes, sizeof(*n->wide));
+    n->refused = arena_array(&g->arena, nodes, sizeof(*n->refused));
     n->was_f32 = arena_array(&g->arena, values, sizeof(*n->was_f32));
     n->readers = arena_array(&g->arena, values, sizeof(*n->readers));
     n->forms = arena_array(&g->arena, values, sizeof(*n->forms));
-    if (!n->wide || !n->was_f32 || !n->readers || !n->forms)
+    if (!n->wide || !n->refused || !n->was_f32 || !n->readers || !n->forms)
         return FAIL_NO_MEMORY(err);
     for (int v = 0; v < n->values; v++) {
         n->forms[v] = NONE;
         n->was_f32[v] = is_f32(g, v);
     }
+    TRY(ask_judge(n, judge, err));
     decide_by_readers(n);
     decide_by_inputs(n);
     for (int i = 0; i < n->nodes; i++)
@@ -297,8 +315,9 @@ static enum status narrow(struct narrowing *n, struct error *err)
     return widen_outputs(n, err);
 }
 
-enum status pass_narrow(struct graph *g, enum dtype to, struct error *err)
+enum status pass_narrow(struct graph *g, enum dtype to, const struct narrow_judge *judge,
+                        struct error *err)
 {
     struct narrowing n = {.g = g, .to = to, .nodes = g->node_count, .values = g->value_count};
-    return narrow(&n, err);
+    return narrow(&n, judge, err);
 }

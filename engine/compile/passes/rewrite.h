@@ -41,8 +41,16 @@ graph_pass pass_fuse_epilogue;       /* activation, bias, residual into the node
 graph_pass pass_fuse_on_device;      /* the same, as far as kernels of devices go */
 graph_pass pass_fuse_chain;          /* groups of elementwise nodes -> Chain */
 
-/* Floats of 16 bits wherever an operator bears them. Not of the list, since it takes the type. */
-enum status pass_narrow(struct graph *g, enum dtype to, struct error *err);
+/* Whether a node that bears floats of 16 bits is to have them. */
+struct narrow_judge {
+    enum status (*judge)(const void *context, const struct graph *g, int node, bool *narrow,
+                         struct error *err);
+    const void *context;
+};
+/* Floats of 16 bits wherever an operator bears them and the judge (NULL: everybody) agrees. Not of
+ * the list, since it takes the type. */
+enum status pass_narrow(struct graph *g, enum dtype to, const struct narrow_judge *judge,
+                        struct error *err);
 
 /* The node that computes a value if it is of the operator, else NULL. */
 struct node *rewrite_producer(const struct graph *g, int value, const struct op *op);

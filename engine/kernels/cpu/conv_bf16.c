@@ -13,6 +13,5 @@ static enum status from(const struct kernel_query *q, struct conv_words *w, stru
     return STATUS_OK;
 }
 
-/* The factors are exact, the result is rounded to 8 bits. */
-CONV_WORDS_KERNEL(conv_bf16, from, .ops = OPS("Conv", "ConvTranspose"), .packs = 1u << WEIGHTS,
-                  .rel_error = 8e-3);
+CONV_WORDS_KERNEL(conv_bf16, from, .ops = OPS("Conv", "ConvTranspose"),
+                  .packs = 1u << WEIGHTS);

@@ -21,5 +21,4 @@ static enum status from(const struct kernel_query *q, struct matmul_words *w, st
     return STATUS_OK;
 }
 
-/* The factors are exact, the result is rounded to 8 bits. */
-MATMUL_WORDS_KERNEL(matmul_bf16, from, .ops = OPS("MatMul", "Gemm"), .rel_error = 8e-3);
+MATMUL_WORDS_KERNEL(matmul_bf16, from, .ops = OPS("MatMul", "Gemm"));
