@@ -17,20 +17,10 @@ static enum status copy_graph(struct exe *exe, const struct graph *graph, struct
     return STATUS_OK;
 }
 
-/* On the CPU a node that no kernel computes in 16 bits stays f32. */
-static enum status judge(const void *context, const struct graph *g, int node, bool *narrow,
-                         struct error *err)
-{
-    const struct exe_options *options = context;
-    return narrow_is_computable(g, node, precision_floats(options->precision), options, narrow,
-                                err);
-}
-
 static enum status rewrite_graph(struct exe *exe, struct error *err)
 {
-    struct narrow_judge cpu = {judge, &exe->options};
-    bool host = device_is_host(exe->options.device);
-    TRY(passes_run(exe->g, &exe->options, host ? &cpu : NULL, &exe->passes, err));
+    struct narrow_judge judge = narrow_judge_of(&exe->options);
+    TRY(passes_run(exe->g, &exe->options, &judge, &exe->passes, err));
     if (exe->options.images == IMAGES_FREE)
         exe->options.images = images_usual(exe);
     return lower_graph(exe, err);

@@ -8,6 +8,7 @@
 #include "engine/compile/stages.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/narrow.h"
+#include "engine/run/device.h"
 #include "engine/run/kernels.h"
 #include "engine/run/provider.h"
 
@@ -99,24 +100,30 @@ static bool is_accepted(const struct asked *a, const struct exe_options *options
     return false;
 }
 
-enum status narrow_is_computable(const struct graph *g, int n, enum dtype floats,
-                                 const struct exe_options *options, bool *computable,
-                                 struct error *err)
+static enum status judge(const void *context, const struct graph *g, int n, bool *narrow,
+                         struct error *err)
 {
+    const struct exe_options *options = context;
     const struct node *node = &g->nodes[n];
     size_t ins = (size_t)node->input_count + 1, all = ins + (size_t)node->output_count;
-    struct asked a = {.g = g, .node = node, .floats = floats};
+    struct asked a = {.g = g, .node = node, .floats = precision_floats(options->precision)};
     bool images = node->op->layout == LAYOUT_RULE_CHANNELS_LAST;
     a.layout = images ? LAYOUT_NHWC : LAYOUT_PLAIN;
     a.descs = calloc(all, sizeof(*a.descs));
     a.fixed = calloc(ins, sizeof(*a.fixed));
     a.made = calloc(ins, sizeof(*a.made));
     enum status status = a.descs && a.fixed && a.made ? describe(&a, err) : FAIL_NO_MEMORY(err);
-    *computable = status == STATUS_OK && (node->op->alias || is_accepted(&a, options));
+    *narrow = status == STATUS_OK && (node->op->alias || is_accepted(&a, options));
     for (size_t k = 0; a.made && k < ins; k++)
         free(a.made[k]);
     free(a.descs);
     free(a.fixed);
     free(a.made);
     return status;
+}
+
+struct narrow_judge narrow_judge_of(const struct exe_options *options)
+{
+    bool host = device_is_host(options->device);
+    return (struct narrow_judge){host ? judge : NULL, options};
 }

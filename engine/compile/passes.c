@@ -114,7 +114,8 @@ enum status graph_cost_in(const struct graph *graph, enum precision precision,
     if (precision_floats(precision) == DTYPE_F32 && precision != PRECISION_F8)
         return STATUS_OK;
     struct graph *narrow = graph_copy(graph);
-    enum status status = narrow ? passes_run(narrow, &narrowing, NULL, NULL, err) : FAIL_NO_MEMORY(err);
+    enum status status =
+        narrow ? passes_run(narrow, &narrowing, NULL, NULL, err) : FAIL_NO_MEMORY(err);
     if (status == STATUS_OK) {
         struct graph_cost moved;
         graph_cost(narrow, &moved);

@@ -17,11 +17,9 @@
 enum status passes_run(struct graph *g, const struct exe_options *options,
                        const struct narrow_judge *judge, struct pass_log *log, struct error *err);
 
-/* computable.c: whether a kernel of the CPU that the options allow, other than the reference,
- * computes the node with such floats instead of f32. */
-enum status narrow_is_computable(const struct graph *g, int node, enum dtype floats,
-                                 const struct exe_options *options, bool *computable,
-                                 struct error *err);
+/* computable.c: on the CPU a node has floats of 16 bits where a kernel that the options allow,
+ * other than the reference, accepts them; on a device wherever it can have them. */
+struct narrow_judge narrow_judge_of(const struct exe_options *options);
 
 enum status lower_graph(struct exe *exe, struct error *err); /* places and steps */
 enum status place_parts(struct exe *exe, struct error *err); /* parts.c: inputs of Concat in it */

@@ -31,13 +31,17 @@ struct peak {
     roof_compute *run;
 };
 
-/* The best of each precision first. */
+/* The best of each precision first. Where no instruction multiplies bf16 they are widened. */
 static const struct peak peaks[] = {
 #if BUILT_ISAS > 2
     {PRECISION_F32, ISA_AVX512, NULL, "f32 multiply-adds", roof_fma_f32_avx512},
     {PRECISION_F32, ISA_AVX2, NULL, "f32 multiply-adds", roof_fma_f32_avx2},
     {PRECISION_BF16, ISA_AVX512, cpu_has_bf16, "bf16 dot products (AVX512-BF16)",
      roof_dot_bf16_avx512},
+    {PRECISION_BF16, ISA_AVX512, NULL, "f32 multiply-adds, for want of one of bf16",
+     roof_fma_f32_avx512},
+    {PRECISION_BF16, ISA_AVX2, NULL, "f32 multiply-adds, for want of one of bf16",
+     roof_fma_f32_avx2},
     {PRECISION_I8, ISA_AVX512, cpu_has_vnni, "i8 dot products (AVX512-VNNI)",
      roof_dot_i8_vnni_avx512},
     {PRECISION_I8, ISA_AVX512, NULL, "i8 dot products of three instructions", roof_dot_i8_avx512},
@@ -45,6 +49,8 @@ static const struct peak peaks[] = {
     {PRECISION_I8, ISA_AVX2, NULL, "i8 dot products of three instructions", roof_dot_i8_avx2},
 #endif
     {PRECISION_F32, ISA_SCALAR, NULL, "f32 multiply-adds", roof_fma_f32_scalar},
+    {PRECISION_BF16, ISA_SCALAR, NULL, "f32 multiply-adds, for want of one of bf16",
+     roof_fma_f32_scalar},
 };
 
 static const struct peak *find(enum isa isa, enum precision precision)

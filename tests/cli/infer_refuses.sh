@@ -43,9 +43,9 @@ refuses 'input "i": its contents have the shape \[3\], the file says \[N\]' \
     ridge infer "$tap_dir/gather_at.onnx" --dim N=2 -i "i=$tap_dir/good.npy"
 
 # What is not computed as it was asked must not look as if it were.
-refuses 'precision "bf16": ncf cannot run in it on the CPU' ridge infer ncf --precision bf16
-refuses 'precision "bf16": .*gather_at.onnx cannot run in it on the CPU' \
-    ridge infer "$tap_dir/gather_at.onnx" --precision bf16
+refuses 'precision "f16": ncf cannot run in it on the CPU' ridge infer ncf --precision f16
+refuses 'precision "tf32": .*gather_at.onnx cannot run in it on the CPU' \
+    ridge infer "$tap_dir/gather_at.onnx" --precision tf32
 refuses '\-\-dim is for files; a workload.s sizes are its parameters' ridge infer ncf --dim N=2
 
 for name in two_inputs two_outputs two_initializers gather gather_nd scatter_nd scatter_elements; do

@@ -70,8 +70,9 @@ void bench_open(struct bench *b, const struct subject *s)
     assert_non_null(g);
     s->make(g);
     bool attention = strcmp(s->kernel, "cudnn_attention") == 0; /* it refuses f32 */
-    if (lowered_open(&b->lowered, g, attention ? PRECISION_BF16 : PRECISION_F32, &err) !=
-            STATUS_OK ||
+    struct exe_options options = {
+        .threads = 1, .device = "cuda", .precision = attention ? PRECISION_BF16 : PRECISION_F32};
+    if (lowered_open_with(&b->lowered, g, &options, &err) != STATUS_OK ||
         lowered_materialise(&b->lowered, &err) != STATUS_OK)
         fail_msg("%s: %s", s->name, err.message);
     for (int k = 0; k < lowered_count(&b->lowered); k++)

@@ -26,5 +26,5 @@ verifies bf16 wide_deep --batch 160
 verifies bf16 gcn
 verifies f16 wide_deep --batch 160
 
-refuses 'precision "bf16": ncf cannot run in it on the CPU' ridge verify ncf --precision bf16
+refuses 'precision "f16": ncf cannot run in it on the CPU' ridge verify ncf --precision f16
 finish

@@ -65,7 +65,8 @@ enum status lowered_open_with(struct lowered *l, struct graph *graph,
     *l = (struct lowered){.exe = {.g = graph, .options = *options}};
     TRY(graph_check(graph, err));
     TRY(pool_new(options->threads, &l->exe.pool, err));
-    TRY(passes_run(l->exe.g, &l->exe.options, NULL, &l->exe.passes, err));
+    struct narrow_judge judge = narrow_judge_of(&l->exe.options);
+    TRY(passes_run(l->exe.g, &l->exe.options, &judge, &l->exe.passes, err));
     TRY(lower_graph(&l->exe, err));
     l->zeros = calloc(1, largest_weight(l));
     return l->zeros ? mark_all(l, false, err) : FAIL_NO_MEMORY(err);

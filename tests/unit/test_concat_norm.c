@@ -55,7 +55,7 @@ TEST(norms_join_their_concatenations)
     struct exe_options options = quick(isa_detect());
     struct graph *g = dense_graph(true, 1);
     MUST(graph_check, g);
-    MUST(passes_run, g, &options, NULL);
+    MUST(passes_run, g, &options, NULL, NULL);
     assert_int_equal(count_ops(g, "BatchNormalization") + count_ops(g, "Relu"), 0);
     assert_int_equal(count_ops(g, "Sigmoid"), 0);
     assert_int_equal(count_ops(g, "Concat"), 3);

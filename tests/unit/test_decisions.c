@@ -119,7 +119,7 @@ static double bound_of(int layers, enum precision precision)
     for (int k = 0; k < layers; k++)
         x = relu(g, dense(g, reshape(g, x, 2, (const int64_t[]){4, 8}), name_of(g, "l%d", k), 8));
     graph_output(g, x);
-    MUST(passes_run, g, &options, NULL);
+    MUST(passes_run, g, &options, NULL, NULL);
     double bound = verify_bound(g, precision);
     graph_free(g);
     return bound;

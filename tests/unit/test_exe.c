@@ -146,14 +146,14 @@ TEST(passes_find_their_patterns)
     struct graph *g;
     struct exe_options options = quick();
     MUST(workload_open, "bert_base:tokens=8", 1, PRECISION_F32, &g);
-    MUST(passes_run, g, &options, NULL);
+    MUST(passes_run, g, &options, NULL, NULL);
     assert_int_equal(count_ops(g, "Attention"), 12);
     assert_int_equal(count_ops(g, "Softmax"), 0);
     assert_int_equal(count_ops(g, "Tanh") + count_ops(g, "Gelu"), 0); /* in epilogues */
     assert_int_equal(count_ops(g, "MatMul"), 12 * 4 + 1);
     graph_free(g);
     MUST(workload_open, "resnet50", 1, PRECISION_F32, &g);
-    MUST(passes_run, g, &options, NULL);
+    MUST(passes_run, g, &options, NULL, NULL);
     assert_int_equal(
         count_ops(g, "BatchNormalization") + count_ops(g, "Relu") + count_ops(g, "Add"), 0);
     assert_int_equal(count_ops(g, "Conv"), 53);
@@ -175,7 +175,7 @@ TEST(a_convolution_without_outputs_keeps_its_batch_norm)
     y = graph_node(g, "BatchNormalization", NULL,
                    INPUTS(y, vectors[0], vectors[1], vectors[2], vectors[3]), 0, NULL);
     graph_output(g, y);
-    MUST(passes_run, g, &options, NULL);
+    MUST(passes_run, g, &options, NULL, NULL);
     assert_int_equal(count_ops(g, "BatchNormalization"), 1);
     graph_free(g);
 }

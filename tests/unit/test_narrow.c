@@ -267,9 +267,9 @@ TEST(batch_norms_are_folded_before_rounding)
     graph_output(g, batch_norm(g, conv2d(g, x, .name = "c", .out = 8, .kernel = 3), "bn", 1e-3, 1));
     wide = graph_copy(g);
     struct exe_options options = {.precision = PRECISION_BF16};
-    MUST(passes_run, g, &options, NULL);
+    MUST(passes_run, g, &options, NULL, NULL);
     options.precision = PRECISION_F32;
-    MUST(passes_run, wide, &options, NULL);
+    MUST(passes_run, wide, &options, NULL, NULL);
     float exact[8 * 4 * 9];
     uint16_t made[8 * 4 * 9];
     assert_int_equal(count_ops(g, "BatchNormalization"), 0);

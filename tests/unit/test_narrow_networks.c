@@ -102,7 +102,7 @@ static void check_error(const char *spec, enum precision precision, struct pool 
     MUST(graph_before_decisions, g, &before);
     const struct graph *wide = before ? before : g;
     struct graph *narrow = graph_copy(wide);
-    MUST(passes_run, narrow, &passes, NULL);
+    MUST(passes_run, narrow, &passes, NULL, NULL);
     double bound = verify_bound(narrow, precision);
     if (exe_new(narrow, &options, &exe, &err) != STATUS_OK)
         fail_msg("%s: %s", spec, err.message);

@@ -54,7 +54,7 @@ static void expect_transposes(const struct product *p, int before, int after)
     struct exe_options options = {.threads = 1};
     struct graph *g = graph_of(p);
     assert_int_equal(count_ops(g, "Transpose"), before);
-    MUST(passes_run, g, &options, NULL);
+    MUST(passes_run, g, &options, NULL, NULL);
     assert_int_equal(count_ops(g, "Transpose"), after);
     assert_int_equal(count_ops(g, "MatMulInteger"), 1);
     graph_free(g);
@@ -201,7 +201,7 @@ static void expect_f8(const struct f8_product *p, enum precision precision, int 
     struct exe_options options = {.threads = 1, .precision = precision};
     struct graph *g = f8_graph(p), *as_it_was = f8_graph(p);
     struct ref_tensor want[2], got[2];
-    MUST(passes_run, g, &options, NULL);
+    MUST(passes_run, g, &options, NULL, NULL);
     assert_int_equal(count_ops(g, p->to ? "Cast" : "DequantizeLinear"), wide);
     assert_int_equal(count_ops(g, "MatMulF8"), products);
     assert_int_equal(count_ops(g, "Add"), 0); /* Gemm's C is in the epilogue */
@@ -238,11 +238,12 @@ TEST(a_precision_has_its_own_peak)
     MUST(pool_new, 1, &pool);
     assert_true(peak_rate(pool, ISA_SCALAR, PRECISION_F32, 3) > 0);
     assert_string_equal(peak_name(ISA_SCALAR, PRECISION_F32), "f32 multiply-adds");
-    assert_null(peak_name(ISA_SCALAR, PRECISION_BF16));
     assert_null(peak_name(ISA_AVX2, PRECISION_F8));
-    assert_true(isnan(peak_rate(pool, ISA_SCALAR, PRECISION_BF16, 3)));
-    const char *best = peak_name(isa_detect(), PRECISION_BF16);
-    assert_true((best != NULL) == (isa_detect() == ISA_AVX512 && cpu_has_bf16()));
-    assert_true(!best || peak_rate(pool, isa_detect(), PRECISION_BF16, 3) > 0);
+    assert_true(isnan(peak_rate(pool, ISA_AVX2, PRECISION_F8, 3)));
+    /* Where no instruction multiplies bf16, floats do. */
+    assert_non_null(strstr(peak_name(ISA_SCALAR, PRECISION_BF16), "f32 multiply-adds"));
+    assert_true(peak_rate(pool, ISA_SCALAR, PRECISION_BF16, 3) > 0);
+    bool dots = strstr(peak_name(isa_detect(), PRECISION_BF16), "dot products") != NULL;
+    assert_true(dots == (isa_detect() == ISA_AVX512 && cpu_has_bf16()));
     pool_free(pool);
 }

@@ -199,8 +199,7 @@ TEST(a_command_line_changes_the_protocol)
 TEST(what_cannot_run_here_is_skipped_with_a_reason)
 {
     struct plan plan;
-    plan_text(NCF "threads = [4, 5]\n" RESNET "device = \"cuda:7\"\n" RESNET
-                  "precision = \"bf16\"\n"
+    plan_text(NCF "threads = [4, 5]\n" RESNET "device = \"cuda:7\"\n" RESNET "precision = \"f16\"\n"
                   "[[workload]]\nname = \"gemm\"\nmode = \"training\"\n",
               NO_OVERRIDES, &plan);
     static const char *const reasons[] = {

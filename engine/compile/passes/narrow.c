@@ -282,7 +282,7 @@ static enum status widen_outputs(struct narrowing *n, struct error *err)
 static enum status ask_judge(struct narrowing *n, const struct narrow_judge *judge,
                              struct error *err)
 {
-    for (int i = 0; judge && i < n->nodes; i++) {
+    for (int i = 0; judge && judge->judge && i < n->nodes; i++) {
         bool narrow = false;
         if (class_of(n->g, &n->g->nodes[i]) == NARROW_NEVER)
             continue;

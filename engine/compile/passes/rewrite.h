@@ -47,8 +47,8 @@ struct narrow_judge {
                          struct error *err);
     const void *context;
 };
-/* Floats of 16 bits wherever an operator bears them and the judge (NULL: everybody) agrees. Not of
- * the list, since it takes the type. */
+/* Floats of 16 bits wherever an operator bears them and the judge (NULL, or its function is: there
+ * is none) agrees. Not of the list, since it takes the type. */
 enum status pass_narrow(struct graph *g, enum dtype to, const struct narrow_judge *judge,
                         struct error *err);
 

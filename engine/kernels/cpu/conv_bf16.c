@@ -13,5 +13,4 @@ static enum status from(const struct kernel_query *q, struct conv_words *w, stru
     return STATUS_OK;
 }
 
-CONV_WORDS_KERNEL(conv_bf16, from, .ops = OPS("Conv", "ConvTranspose"),
-                  .packs = 1u << WEIGHTS);
+CONV_WORDS_KERNEL(conv_bf16, from, .ops = OPS("Conv", "ConvTranspose"), .packs = 1u << WEIGHTS);
