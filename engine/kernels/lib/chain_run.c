@@ -2,6 +2,7 @@
 #include "engine/kernels/lib/chain_run.h"
 
 #include "base/numbers/integers.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/tile_fn.h"
 #include "engine/kernels/lib/tiles.h"
 
@@ -46,7 +47,7 @@ static void assign_slots(struct chain_plan *plan)
         free_from[slot] = last_use(chain, s);
         plan->slot[s] = slot;
     }
-    bool direct = chain->count == 1 && !plan->stream && !plan->gaps;
+    bool direct = chain->count == 1 && !plan->stream && !plan->gaps && !plan->bf16;
     plan->slots = direct ? 0 : count;
 }
 
@@ -86,22 +87,23 @@ static void cut_tiles(struct chain_plan *plan, int threads)
     plan->items = divide_up(plan->tiles, plan->tiles_per_item);
 }
 
-/* Inputs whose elements do not lie in a tile as the vector loops want them. */
+/* Inputs whose elements do not lie in a tile as the vector loops want them: floats, one after the
+ * other. */
 static void choose_spreads(struct chain_plan *plan)
 {
     for (int k = 0; k < plan->chain.inputs; k++) {
         int64_t inner = plan->space.stride[k + 1][plan->space.rank - 1];
-        bool cut_fits = plan->tile_rows == 0 && (inner == 0 || inner == 1);
-        bool fits = cut_fits || plan->form[k] == CHAIN_FULL || plan->form[k] == CHAIN_SCALAR ||
-                    plan->form[k] == CHAIN_UNUSED;
+        bool lies = plan->form[k] == CHAIN_FULL || (plan->tile_rows == 0 && inner == 1);
+        bool fits = plan->form[k] == CHAIN_SCALAR || plan->form[k] == CHAIN_UNUSED ||
+                    (plan->tile_rows == 0 && inner == 0) || (lies && !plan->bf16);
         plan->spread[k] = fits ? -1 : plan->slots++;
     }
 }
 
 static enum status check_tensors(const struct kernel_query *q, struct error *why)
 {
-    if (q->out_count != 1 || !query_all_dtype(q, DTYPE_F32))
-        return UNSUPPORTED(why, "only f32");
+    if (q->out_count != 1 || (!query_all_dtype(q, DTYPE_F32) && !query_all_dtype(q, DTYPE_BF16)))
+        return UNSUPPORTED(why, "only f32, or only bf16");
     if (q->in_count > CHAIN_INPUTS)
         return UNSUPPORTED(why, "%d inputs, at most %d", q->in_count, (int)CHAIN_INPUTS);
     return STATUS_OK;
@@ -111,13 +113,18 @@ enum status SIMD_FN(chain_plan_make)(const struct kernel_query *q, struct chain_
                                      struct error *why)
 {
     const float *scalars[CHAIN_INPUTS] = {0};
+    float values[CHAIN_INPUTS];
     const struct desc *descs[STRIDED_OPERANDS] = {&q->out[0]};
     *plan = (struct chain_plan){0};
     TRY(check_tensors(q, why));
+    plan->bf16 = q->out[0].dtype == DTYPE_BF16;
     for (int k = 0; k < q->in_count; k++) {
+        const void *fixed = query_fixed(q, k);
         descs[k + 1] = query_in(q, k);
-        if (descs[k + 1] && q->fixed && q->fixed[k] && shape_count(&q->in[k].shape) == 1)
-            scalars[k] = q->fixed[k];
+        if (!fixed || shape_count(&q->in[k].shape) != 1)
+            continue;
+        values[k] = float_read(fixed, 0, plan->bf16);
+        scalars[k] = &values[k];
     }
     TRY(chain_from_node(q->node, scalars, &plan->chain, why));
     strided_init(&plan->space, descs, q->in_count + 1);
@@ -156,63 +163,42 @@ struct tile {
     int64_t row, column;  /* of the first */
 };
 
-/* n elements of a row from x on, whose step is 0, 1 or more. */
-static void spread_row(float *y, const float *x, int64_t n, int64_t step)
+/* n elements of a row from x[at] on, whose step is 0, 1 or more. */
+SIMD_INLINE void spread_row(float *y, const void *x, int64_t at, int64_t n, int64_t step, bool bf16)
 {
+    int64_t i = 0;
     if (step > 1) {
-        SIMD_FN(tile_gather)(y, x, n, step);
+        for (; i < n; i++)
+            y[i] = float_read(x, at + i * step, bf16);
         return;
     }
-    int64_t i = 0;
-    vf all = vf_set1(*x);
+    vf all = vf_set1(float_read(x, at, bf16));
     for (; i + VL <= n; i += VL)
-        vf_store(y + i, step ? vf_load(x + i) : all);
+        vf_store(y + i, step ? vf_read(x, at + i, bf16) : all);
     vm rest = vm_first(n - i);
-    vf_store_m(y + i, rest, step ? vf_load_m(x + i, rest) : all);
+    vf_store_m(y + i, rest, step ? vf_read_m(x, at + i, rest, bf16) : all);
 }
 
 /* Whole rows of the tile; the index of the outer dimensions is counted on, not divided out. */
-static void spread_rows(const struct strided *s, int k, const float *x, const struct tile *t,
-                        float *y)
+SIMD_INLINE void spread_rows(const struct strided *s, int k, const void *x, const struct tile *t,
+                             float *y, bool bf16)
 {
-    int64_t index[RANK_MAX], row = t->row;
+    int64_t index[RANK_MAX], row = t->row, at = 0;
     for (int d = s->rank - 2; d >= 0; d--) {
         index[d] = row % s->dim[d];
         row /= s->dim[d];
-        x += index[d] * s->stride[k][d];
+        at += index[d] * s->stride[k][d];
     }
     for (int64_t done = 0; done < t->count; done += s->row, y += s->row) {
-        spread_row(y, x, s->row, s->stride[k][s->rank - 1]);
+        spread_row(y, x, at, s->row, s->stride[k][s->rank - 1], bf16);
         for (int d = s->rank - 2; d >= 0; d--) {
-            x += s->stride[k][d];
+            at += s->stride[k][d];
             if (++index[d] < s->dim[d])
                 break;
-            x -= s->stride[k][d] * s->dim[d];
+            at -= s->stride[k][d] * s->dim[d];
             index[d] = 0;
         }
     }
-}
-
-/* Where input k of the tile can be read, and whether it is one value. */
-static const float *input_of(const struct run *run, int k, const struct tile *t, bool *scalar)
-{
-    const struct chain_plan *plan = run->plan;
-    const struct strided *s = &plan->space;
-    const float *x = run->args->in[k];
-    int64_t inner = s->stride[k + 1][s->rank - 1];
-    *scalar = plan->form[k] == CHAIN_SCALAR || (plan->tile_rows == 0 && inner == 0);
-    if (plan->form[k] == CHAIN_SCALAR)
-        return x;
-    if (plan->form[k] == CHAIN_FULL)
-        return x + t->first;
-    float *spread = t->scratch + plan->spread[k] * t->scratch_tile;
-    if (plan->tile_rows)
-        return spread; /* filled by prepare_tile */
-    x += strided_at(s, k + 1, t->row) + t->column * inner;
-    if (plan->spread[k] < 0)
-        return x;
-    SIMD_FN(tile_gather)(spread, x, t->count, inner);
-    return spread;
 }
 
 /* Tiles of whole rows: a vector is the same in every tile, so once per item is enough. */
@@ -220,17 +206,59 @@ static void prepare_tile(const struct run *run, const struct tile *t, bool first
 {
     const struct chain_plan *plan = run->plan;
     for (int k = 0; plan->tile_rows && k < plan->chain.inputs; k++) {
+        float *y = t->scratch + plan->spread[k] * t->scratch_tile;
         if (plan->spread[k] < 0 || (plan->form[k] == CHAIN_VECTOR && !first_of_item))
             continue;
-        spread_rows(&plan->space, k + 1, run->args->in[k], t,
-                    t->scratch + plan->spread[k] * t->scratch_tile);
+        if (plan->bf16)
+            spread_rows(&plan->space, k + 1, run->args->in[k], t, y, true);
+        else
+            spread_rows(&plan->space, k + 1, run->args->in[k], t, y, false);
     }
 }
 
 struct operand {
     const float *at;
+    float value; /* where `at` may point if it is scalar */
     bool scalar;
 };
+
+/* Part of a row of input k, or of all that lies like the output, from element `at` on. */
+static const float *spread_part(const struct run *run, int k, const struct tile *t, int64_t at,
+                                int64_t step)
+{
+    const struct chain_plan *plan = run->plan;
+    const void *x = run->args->in[k];
+    if (plan->spread[k] < 0)
+        return (const float *)x + at;
+    float *spread = t->scratch + plan->spread[k] * t->scratch_tile;
+    if (plan->bf16)
+        spread_row(spread, x, at, t->count, step, true);
+    else
+        spread_row(spread, x, at, t->count, step, false);
+    return spread;
+}
+
+/* Input k of the tile. */
+static void read_input(const struct run *run, int k, const struct tile *t, struct operand *operand)
+{
+    const struct chain_plan *plan = run->plan;
+    const struct strided *s = &plan->space;
+    const void *x = run->args->in[k];
+    int64_t inner = s->stride[k + 1][s->rank - 1];
+    operand->scalar = plan->form[k] == CHAIN_SCALAR || (plan->tile_rows == 0 && inner == 0);
+    if (operand->scalar) {
+        int64_t at = plan->form[k] == CHAIN_SCALAR ? 0 : strided_at(s, k + 1, t->row);
+        operand->value = float_read(x, at, plan->bf16);
+        operand->at = &operand->value;
+    } else if (plan->form[k] == CHAIN_FULL) {
+        operand->at = spread_part(run, k, t, t->first, 1);
+    } else if (plan->tile_rows) { /* filled by prepare_tile */
+        operand->at = t->scratch + plan->spread[k] * t->scratch_tile;
+    } else {
+        int64_t at = strided_at(s, k + 1, t->row) + t->column * inner;
+        operand->at = spread_part(run, k, t, at, inner);
+    }
+}
 
 static void run_step(const struct chain_plan *plan, int s, struct operand *operands,
                      const struct tile *t, float *y)
@@ -245,35 +273,63 @@ static void run_step(const struct chain_plan *plan, int s, struct operand *opera
     if (b->scalar)
         x.scalars |= TILE_B_SCALAR;
     SIMD_FN(tile_fns)[step->code](y, &x, scalar ? 1 : t->count, step);
-    operands[plan->chain.inputs + s] = (struct operand){y, scalar};
+    operands[plan->chain.inputs + s] = (struct operand){.at = y, .scalar = scalar};
+}
+
+/* n results, or a single one for all of them. */
+SIMD_INLINE void write_row(void *out, int64_t at, const float *x, int64_t n, bool scalar, bool bf16)
+{
+    int64_t i = 0;
+    vf all = vf_set1(*x);
+    for (; i + VL <= n; i += VL)
+        vf_write(out, at + i, scalar ? all : vf_load(x + i), bf16);
+    vm rest = vm_first(n - i);
+    vf_write_m(out, at + i, rest, scalar ? all : vf_load_m(x + i, rest), bf16);
 }
 
 /* Whole rows into their places. */
-static void write_rows(const struct run *run, const struct operand *result, const struct tile *t)
+SIMD_INLINE void write_rows(const struct run *run, const struct operand *result,
+                            const struct tile *t, bool bf16)
 {
     const struct strided *s = &run->plan->space;
-    float *out = run->args->out[0];
+    void *out = run->args->out[0];
     const float *from = result->at;
     vm mask = vm_first(s->row);
     vf all = vf_set1(*from);
     for (int64_t done = 0, row = t->row; done < t->count; done += s->row, row++) {
-        float *to = out + (s->rank == 2 ? row * s->stride[0][0] : strided_at(s, 0, row));
+        int64_t to = s->rank == 2 ? row * s->stride[0][0] : strided_at(s, 0, row);
         const float *own = result->scalar ? from : from + done;
         if (s->row <= VL)
-            vf_store_m(to, mask, result->scalar ? all : vf_load_m(own, mask));
+            vf_write_m(out, to, mask, result->scalar ? all : vf_load_m(own, mask), bf16);
         else
-            spread_row(to, own, s->row, !result->scalar);
+            write_row(out, to, own, s->row, result->scalar, bf16);
     }
 }
 
-static void finish(const struct run *run, const struct operand *result, const struct tile *t,
-                   float *out)
+/* A tile whose results lie together. */
+static void round_results(const struct chain_plan *plan, const struct operand *result, int64_t n,
+                          uint16_t *out)
 {
-    if (run->plan->gaps && run->plan->tile_rows)
-        write_rows(run, result, t);
+    if (plan->stream && !result->scalar)
+        SIMD_FN(tile_stream_bf16)(out, result->at, n);
+    else
+        write_row(out, 0, result->at, n, result->scalar, true);
+}
+
+static void finish(const struct run *run, const struct operand *result, const struct tile *t,
+                   void *out)
+{
+    const struct chain_plan *plan = run->plan;
+    bool apart = plan->gaps && plan->tile_rows;
+    if (apart && plan->bf16)
+        write_rows(run, result, t, true);
+    else if (apart)
+        write_rows(run, result, t, false);
+    else if (plan->bf16)
+        round_results(plan, result, t->count, out);
     else if (result->scalar)
         SIMD_FN(tile_fill)(out, *result->at, t->count);
-    else if (run->plan->stream)
+    else if (plan->stream)
         SIMD_FN(tile_stream)(out, result->at, t->count);
 }
 
@@ -282,12 +338,12 @@ static void run_tile(const struct run *run, const struct tile *t)
     const struct chain_plan *plan = run->plan;
     const struct chain *chain = &plan->chain;
     struct operand operands[CHAIN_INPUTS + CHAIN_STEPS];
-    bool in_scratch = plan->stream || (plan->gaps && plan->tile_rows);
+    bool in_scratch = plan->stream || plan->bf16 || (plan->gaps && plan->tile_rows);
     int64_t at = plan->gaps ? strided_at(&plan->space, 0, t->row) + t->column : t->first;
-    float *out = (float *)run->args->out[0] + at;
+    void *out = (char *)run->args->out[0] + at * (plan->bf16 ? 2 : 4);
     for (int k = 0; k < chain->inputs; k++)
         if (plan->form[k] != CHAIN_UNUSED)
-            operands[k].at = input_of(run, k, t, &operands[k].scalar);
+            read_input(run, k, t, &operands[k]);
     for (int s = 0; s < chain->count; s++) {
         bool to_out = s == chain->count - 1 && !in_scratch;
         run_step(plan, s, operands, t, to_out ? out : t->scratch + plan->slot[s] * t->scratch_tile);

@@ -4,6 +4,7 @@
  * first cache; each step of the expression is one vector loop over the tile (lib/tile_fn.h), with
  * intermediate results in scratch tiles of the thread. Inputs that lie like the output are read
  * where they are, single values stay single, all others are spread into a scratch tile first.
+ * Tensors of bf16 are widened as they are spread, and the result is rounded from a scratch tile.
  */
 #ifndef ENGINE_KERNELS_LIB_CHAIN_RUN_H
 #define ENGINE_KERNELS_LIB_CHAIN_RUN_H
@@ -34,9 +35,11 @@ struct chain_plan {
     int slots;
     bool stream; /* results go past the caches */
     bool gaps;   /* rows of the output lie apart */
+    bool bf16;   /* all tensors; scratch tiles are floats even so */
 };
 
-/* The node of q as an expression, all tensors f32 and rows of the output dense; else refuses. */
+/* The node of q as an expression, all tensors f32 or all bf16, and rows of the output dense; else
+ * refuses. */
 enum status SIMD_FN(chain_plan_make)(const struct kernel_query *q, struct chain_plan *plan,
                                      struct error *why);
 size_t SIMD_FN(chain_workspace)(const struct chain_plan *plan, int threads);

@@ -86,6 +86,8 @@ SIMD_INLINE __m256i vf_to_bf16(vf v)
 }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v)
 { _mm256_storeu_si256((__m256i *)(void *)p, vf_to_bf16(v)); }
+SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) /* p aligned to 2 VL bytes; simd_fence */
+{ _mm256_stream_si256((__m256i *)(void *)p, vf_to_bf16(v)); }
 SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v)
 { _mm256_mask_storeu_epi16(p, m, vf_to_bf16(v)); }
 SIMD_INLINE vf vf_from_bf16(__m256i v)
@@ -183,6 +185,8 @@ SIMD_INLINE __m128i vf_to_bf16(vf v)
 }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v)
 { _mm_storeu_si128((__m128i *)(void *)p, vf_to_bf16(v)); }
+SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v)
+{ _mm_stream_si128((__m128i *)(void *)p, vf_to_bf16(v)); }
 SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v)
 {
     uint16_t all[VL];
@@ -263,6 +267,7 @@ SIMD_INLINE void words_store(uint8_t *p, int64_t count, const vi words[4], bool 
 }
 SIMD_INLINE vi vi_mul(vi a, vi b) { return (vi)((uint32_t)a * (uint32_t)b); }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { *p = bfloat_from_float(v); }
+SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) { vf_store_bf16(p, v); }
 SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v) { if (m) vf_store_bf16(p, v); }
 SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return bfloat_to_float(*p); }
 SIMD_INLINE vf vf_load_bf16_m(const uint16_t *p, vm m) { return m ? vf_load_bf16(p) : 0; }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "engine/kernels/lib/simd_dot.h"
 #include "engine/kernels/lib/simd_math.h"
 
 #define UNARY(code, name, flops, calls, value, vector)                                             \
@@ -82,8 +83,16 @@ void SIMD_FN(tile_stream)(float *y, const float *x, int64_t n)
     }
 }
 
-void SIMD_FN(tile_gather)(float *y, const float *x, int64_t n, int64_t stride)
+void SIMD_FN(tile_stream_bf16)(uint16_t *y, const float *x, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i * stride];
+    const int64_t misaligned = (int64_t)((uintptr_t)y / sizeof(*y) % VL);
+    int64_t head = misaligned ? VL - misaligned : 0, i = head < n ? head : n;
+    if (i > 0)
+        vf_store_bf16_m(y, vm_first(i), vf_load_m(x, vm_first(i)));
+    for (; i + VL <= n; i += VL)
+        vf_stream_bf16(y + i, vf_load(x + i));
+    if (i < n) {
+        vm rest = vm_first(n - i);
+        vf_store_bf16_m(y + i, rest, vf_load_m(x + i, rest));
+    }
 }

@@ -25,7 +25,7 @@ extern tile_fn *const SIMD_FN(tile_fns)[FN_COUNT];
 void SIMD_FN(tile_fill)(float *y, float x, int64_t n);
 /* Past the caches where y is aligned; end a series with simd_fence. */
 void SIMD_FN(tile_stream)(float *y, const float *x, int64_t n);
-/* y[i] = x[i stride] */
-void SIMD_FN(tile_gather)(float *y, const float *x, int64_t n, int64_t stride);
+/* The same, rounded. */
+void SIMD_FN(tile_stream_bf16)(uint16_t *y, const float *x, int64_t n);
 
 #endif
