@@ -4,13 +4,14 @@
  * join to groups that are kept or reduced by turns. When the innermost group is reduced, a vector
  * runs along it and is folded at its end; when it is kept, vectors of neighbouring results walk
  * down the reduced ones. Sums go up in two stages, so that the error grows with the square root of
- * their length.
+ * their length; those of bf16 are floats until the result is rounded.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/tiles.h"
 #include "engine/ops/lib/reduce.h"
@@ -51,10 +52,10 @@ struct kernel_state {
     struct loops kept, reduced;   /* without the innermost group */
     int64_t out_stride[RANK_MAX]; /* of the kept loops */
     int64_t count;                /* elements per result */
-    bool inner_reduced;
+    bool inner_reduced, bf16;
     int64_t inner, blocks, results_per_tile, results; /* results: of the kept loops */
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
 };
 
 /* ---- what is reduced ---- */
@@ -79,7 +80,7 @@ static enum status reduced_axes(const struct kernel_query *q, bool reduced[RANK_
 static struct desc kept_desc(const struct kernel_query *q, const bool *reduced)
 {
     const struct desc *x = &q->in[0], *y = &q->out[0];
-    struct desc kept = {.dtype = DTYPE_F32, .shape = x->shape};
+    struct desc kept = {.dtype = y->dtype, .shape = x->shape};
     bool same_rank = y->shape.rank == x->shape.rank;
     int own = 0;
     for (int d = 0; d < x->shape.rank; d++) {
@@ -132,8 +133,10 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                         struct error *why)
 {
     (void)variant;
-    if (q->in[0].dtype != DTYPE_F32 || q->node->post_count)
-        return UNSUPPORTED(why, "only f32 without a fused epilogue");
+    enum dtype dtype = q->in[0].dtype;
+    if ((dtype != DTYPE_F32 && dtype != DTYPE_BF16) || q->node->post_count)
+        return UNSUPPORTED(why, "only f32 or bf16 without a fused epilogue");
+    job->bf16 = dtype == DTYPE_BF16;
     if (!desc_is_dense(&q->in[0]) || !desc_is_dense(&q->out[0]))
         return UNSUPPORTED(why, "a tensor is not dense");
     TRY(read_loops(q, job, why));
@@ -223,20 +226,20 @@ static __attribute__((noinline)) vf finish_vector(vf value, const struct kernel_
     return value;
 }
 
-/* Lanes of a vector; n <= 4 PIECE VL elements. */
-SIMD_INLINE double fold_piece(const float *x, int64_t n, enum fold fold)
+/* n <= 4 PIECE VL elements of x from `at` on. */
+SIMD_INLINE double fold_piece(const void *x, int64_t at, int64_t n, enum fold fold, bool bf16)
 {
     vf none = vf_set1(identity(fold)), a0 = none, a1 = none, a2 = none, a3 = none;
     int64_t i = 0;
     for (; i + 4 * VL <= n; i += 4 * VL) {
-        a0 = join(a0, vf_load(x + i), fold);
-        a1 = join(a1, vf_load(x + i + VL), fold);
-        a2 = join(a2, vf_load(x + i + 2 * VL), fold);
-        a3 = join(a3, vf_load(x + i + 3 * VL), fold);
+        a0 = join(a0, vf_read(x, at + i, bf16), fold);
+        a1 = join(a1, vf_read(x, at + i + VL, bf16), fold);
+        a2 = join(a2, vf_read(x, at + i + 2 * VL, bf16), fold);
+        a3 = join(a3, vf_read(x, at + i + 3 * VL, bf16), fold);
     }
     for (; i < n; i += VL) {
         vm rest = vm_first(n - i);
-        a0 = join(a0, vf_select(rest, vf_load_m(x + i, rest), none), fold);
+        a0 = join(a0, vf_select(rest, vf_read_m(x, at + i, rest, bf16), none), fold);
     }
     float lanes[VL];
     vf_store(lanes, merge(merge(a0, a1, fold), merge(a2, a3, fold), fold));
@@ -246,42 +249,45 @@ SIMD_INLINE double fold_piece(const float *x, int64_t n, enum fold fold)
     return value;
 }
 
-SIMD_INLINE double fold_line(const float *x, int64_t n, enum fold fold)
+SIMD_INLINE double fold_line(const void *x, int64_t at, int64_t n, enum fold fold, bool bf16)
 {
     enum { PIECES = 4 * PIECE * VL };
     double value = (double)identity(fold);
-    for (int64_t i = 0; i < n; i += PIECES)
-        value = merge_scalar(value, fold_piece(x + i, n - i < PIECES ? n - i : PIECES, fold), fold);
+    for (int64_t i = 0; i < n; i += PIECES) {
+        double piece = fold_piece(x, at + i, n - i < PIECES ? n - i : PIECES, fold, bf16);
+        value = merge_scalar(value, piece, fold);
+    }
     return value;
 }
 
 /* Steps to the next index of the loops; false after the last. */
-SIMD_INLINE bool advance(const struct loops *loops, int rank, int64_t *index, const float **x)
+SIMD_INLINE bool advance(const struct loops *loops, int rank, int64_t *index, int64_t *at)
 {
     for (int d = rank - 1; d >= 0; d--) {
-        *x += loops->stride[d];
+        *at += loops->stride[d];
         if (++index[d] < loops->dim[d])
             return true;
-        *x -= loops->stride[d] * loops->dim[d];
+        *at -= loops->stride[d] * loops->dim[d];
         index[d] = 0;
     }
     return false;
 }
 
-SIMD_INLINE void reduce_lines(const struct kernel_state *job, const float *x, float *y,
-                              enum fold fold)
+/* The result at `to` from the inputs at `from`. */
+SIMD_INLINE void reduce_lines(const struct kernel_state *job, int64_t from, int64_t to,
+                              enum fold fold, bool bf16)
 {
     int64_t index[RANK_MAX] = {0};
     double value = (double)identity(fold);
     do {
-        value = merge_scalar(value, fold_line(x, job->inner, fold), fold);
-    } while (advance(&job->reduced, job->reduced.rank, index, &x));
-    *y = finish(value, job);
+        value = merge_scalar(value, fold_line(job->x, from, job->inner, fold, bf16), fold);
+    } while (advance(&job->reduced, job->reduced.rank, index, &from));
+    float_write(job->y, to, finish(value, job), bf16);
 }
 
-/* `vectors` (a constant) of results from x on; the last one masked. */
-SIMD_INLINE void reduce_block(const struct kernel_state *job, const float *x, float *y, int vectors,
-                              vm last, enum fold fold)
+/* `vectors` (a constant) of results from `to` on; the last one masked. */
+SIMD_INLINE void reduce_block(const struct kernel_state *job, int64_t from, int64_t to, int vectors,
+                              vm last, enum fold fold, bool bf16)
 {
     const struct loops *loops = &job->reduced;
     int64_t inner_dim = loops->dim[loops->rank - 1], step = loops->stride[loops->rank - 1];
@@ -296,59 +302,59 @@ SIMD_INLINE void reduce_block(const struct kernel_state *job, const float *x, fl
             for (int v = 0; v < vectors; v++)
                 sum[v] = none;
             for (int64_t k = first; k < end; k++) {
+                int64_t at = from + k * step, end_at = at + (vectors - 1) * VL;
                 for (int v = 0; v < vectors - 1; v++)
-                    sum[v] = join(sum[v], vf_load(x + k * step + v * VL), fold);
-                const float *at = x + k * step + (vectors - 1) * VL;
-                sum[vectors - 1] = join(sum[vectors - 1], vf_load_m(at, last), fold);
+                    sum[v] = join(sum[v], vf_read(job->x, at + v * VL, bf16), fold);
+                vf end_value = vf_read_m(job->x, end_at, last, bf16);
+                sum[vectors - 1] = join(sum[vectors - 1], end_value, fold);
             }
             for (int v = 0; v < vectors; v++)
                 total[v] = merge(total[v], sum[v], fold);
         }
-    } while (advance(loops, loops->rank - 1, index, &x));
+    } while (advance(loops, loops->rank - 1, index, &from));
     for (int v = 0; v < vectors; v++)
-        vf_store_m(y + v * VL, v == vectors - 1 ? last : vm_first(VL),
-                   finish_vector(total[v], job));
+        vf_write_m(job->y, to + v * VL, v == vectors - 1 ? last : vm_first(VL),
+                   finish_vector(total[v], job), bf16);
 }
 
-SIMD_INLINE void reduce_columns(const struct kernel_state *job, const float *x, float *y,
-                                int64_t block, enum fold fold)
+SIMD_INLINE void reduce_columns(const struct kernel_state *job, int64_t from, int64_t to,
+                                int64_t block, enum fold fold, bool bf16)
 {
     int64_t first = block * BLOCK * VL, n = job->inner - first;
-    x += first;
-    y += first;
+    from += first;
+    to += first;
     if (n >= BLOCK * VL) {
-        reduce_block(job, x, y, BLOCK, vm_first(VL), fold);
+        reduce_block(job, from, to, BLOCK, vm_first(VL), fold, bf16);
         return;
     }
-    for (; n > 0; n -= 4 * VL, x += 4 * VL, y += 4 * VL) {
+    for (; n > 0; n -= 4 * VL, from += 4 * VL, to += 4 * VL) {
         if (n > 3 * VL)
-            reduce_block(job, x, y, 4, vm_first(n - 3 * VL), fold);
+            reduce_block(job, from, to, 4, vm_first(n - 3 * VL), fold, bf16);
         else if (n > 2 * VL)
-            reduce_block(job, x, y, 3, vm_first(n - 2 * VL), fold);
+            reduce_block(job, from, to, 3, vm_first(n - 2 * VL), fold, bf16);
         else if (n > VL)
-            reduce_block(job, x, y, 2, vm_first(n - VL), fold);
+            reduce_block(job, from, to, 2, vm_first(n - VL), fold, bf16);
         else
-            reduce_block(job, x, y, 1, vm_first(n), fold);
+            reduce_block(job, from, to, 1, vm_first(n), fold, bf16);
     }
 }
 
-SIMD_INLINE void reduce_tile(const struct kernel_state *job, int64_t tile, enum fold fold)
+SIMD_INLINE void reduce_tile(const struct kernel_state *job, int64_t tile, enum fold fold,
+                             bool bf16)
 {
     int64_t units = job->results * job->blocks;
     int64_t first = tile * job->results_per_tile, last = first + job->results_per_tile;
     for (int64_t unit = first; unit < last && unit < units; unit++) {
-        int64_t rest = unit / job->blocks;
-        const float *x = job->x;
-        float *y = job->y;
+        int64_t rest = unit / job->blocks, from = 0, to = 0;
         for (int d = job->kept.rank - 1; d >= 0; d--) {
-            x += rest % job->kept.dim[d] * job->kept.stride[d];
-            y += rest % job->kept.dim[d] * job->out_stride[d];
+            from += rest % job->kept.dim[d] * job->kept.stride[d];
+            to += rest % job->kept.dim[d] * job->out_stride[d];
             rest /= job->kept.dim[d];
         }
         if (job->inner_reduced)
-            reduce_lines(job, x, y, fold);
+            reduce_lines(job, from, to, fold, bf16);
         else
-            reduce_columns(job, x, y, unit % job->blocks, fold);
+            reduce_columns(job, from, to, unit % job->blocks, fold, bf16);
     }
 }
 
@@ -356,19 +362,23 @@ SIMD_INLINE void reduce_tile(const struct kernel_state *job, int64_t tile, enum 
 #define TILE_OF(fold)                                                                              \
     static void tile_##fold(const struct kernel_state *job, int64_t tile)                          \
     {                                                                                              \
-        reduce_tile(job, tile, fold);                                                              \
+        reduce_tile(job, tile, fold, false);                                                       \
+    }                                                                                              \
+    static void tile_bf16_##fold(const struct kernel_state *job, int64_t tile)                     \
+    {                                                                                              \
+        reduce_tile(job, tile, fold, true);                                                        \
     }
-#define TILE_ENTRY(fold) [fold] = tile_##fold,
+#define TILE_ENTRY(fold) [fold] = {tile_##fold, tile_bf16_##fold},
 #define FOLDS(X)         X(FOLD_SUM) X(FOLD_ABS) X(FOLD_SQUARE) X(FOLD_MAX) X(FOLD_MIN) X(FOLD_PROD)
 
 FOLDS(TILE_OF)
-static void (*const tiles[])(const struct kernel_state *job, int64_t tile) = {FOLDS(TILE_ENTRY)};
+static void (*const tiles[][2])(const struct kernel_state *job, int64_t tile) = {FOLDS(TILE_ENTRY)};
 
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
     const struct kernel_state *job = context;
-    tiles[job->reduction.fold](job, tile);
+    tiles[job->reduction.fold][job->bf16](job, tile);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
