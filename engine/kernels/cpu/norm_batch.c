@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * BatchNormalization with given statistics: y = act(x factor + shift) per channel. The factors are
- * made at the head of each launch (a few vectors of work), so parameters may come at run time.
+ * made at the head of each launch (a few vectors of work), so parameters may come at run time. x
+ * and y may be bf16, the parameters are floats even then.
  */
 #include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/tiles.h"
 
@@ -12,14 +14,26 @@ enum { TILE_ELEMENTS = 16384 };
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
-    const float *x, *factor, *shift;
-    float *y, epsilon;
+    const void *x;
+    const float *factor, *shift;
+    void *y;
+    float epsilon;
+    bool bf16;               /* x and y */
     int64_t channels, plane; /* plane: elements per channel and image */
     int64_t rows, rows_per_tile;
     enum function act;
     float a, b;
     bool channels_last; /* a row is all channels of a position; else one channel of an image */
 };
+
+static enum status check_dtypes(const struct kernel_query *q, struct error *why)
+{
+    bool bf16 = q->in[0].dtype == DTYPE_BF16;
+    bool fits = q->in[0].dtype == q->out[0].dtype && (bf16 || q->in[0].dtype == DTYPE_F32);
+    for (int k = 1; k < q->in_count; k++)
+        fits = fits && q->in[k].dtype == DTYPE_F32;
+    return fits ? STATUS_OK : UNSUPPORTED(why, "only f32 or bf16, with parameters of f32");
+}
 
 static enum status check_posts(const struct kernel_query *q, struct error *why)
 {
@@ -33,8 +47,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                         struct error *why)
 {
     (void)variant;
-    if (!query_all_dtype(q, DTYPE_F32))
-        return UNSUPPORTED(why, "only f32");
+    TRY(check_dtypes(q, why));
     if (node_int(q->node, "training_mode", 0) || q->out_count > 1)
         return UNSUPPORTED(why, "no training mode");
     TRY(check_posts(q, why));
@@ -51,6 +64,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         s->a = q->node->posts[0].a;
         s->b = q->node->posts[0].b;
     }
+    s->bf16 = q->in[0].dtype == DTYPE_BF16;
     s->channels_last = last || x->rank == 2;
     int64_t row = s->channels_last ? s->channels : s->plane;
     s->rows = row ? shape_count(x) / row : 0;
@@ -64,34 +78,33 @@ static size_t workspace(const struct kernel_state *s)
 }
 
 /* Rows of all channels: factor and shift step with x. */
-static void channel_rows(const struct kernel_state *job, int64_t first, int64_t last)
+SIMD_INLINE void channel_rows(const struct kernel_state *job, int64_t first, int64_t last,
+                              bool bf16)
 {
     int64_t n = job->channels;
     for (int64_t row = first; row < last; row++) {
-        const float *x = job->x + row * n;
-        float *y = job->y + row * n;
         for (int64_t i = 0; i < n; i += VL) {
             vm lanes = vm_first(n - i);
-            vf value = vf_fma(vf_load_m(x + i, lanes), vf_load_m(job->factor + i, lanes),
-                              vf_load_m(job->shift + i, lanes));
-            vf_store_m(y + i, lanes, vf_act(value, job->act, job->a, job->b));
+            vf value = vf_fma(vf_read_m(job->x, row * n + i, lanes, bf16),
+                              vf_load_m(job->factor + i, lanes), vf_load_m(job->shift + i, lanes));
+            value = vf_act(value, job->act, job->a, job->b);
+            vf_write_m(job->y, row * n + i, lanes, value, bf16);
         }
     }
 }
 
 /* Rows of one channel. */
-static void plane_rows(const struct kernel_state *job, int64_t first, int64_t last)
+SIMD_INLINE void plane_rows(const struct kernel_state *job, int64_t first, int64_t last, bool bf16)
 {
     int64_t n = job->plane;
     for (int64_t row = first; row < last; row++) {
         vf factor = vf_set1(job->factor[row % job->channels]);
         vf shift = vf_set1(job->shift[row % job->channels]);
-        const float *x = job->x + row * n;
-        float *y = job->y + row * n;
         for (int64_t i = 0; i < n; i += VL) {
             vm lanes = vm_first(n - i);
-            vf value = vf_fma(vf_load_m(x + i, lanes), factor, shift);
-            vf_store_m(y + i, lanes, vf_act(value, job->act, job->a, job->b));
+            vf value = vf_fma(vf_read_m(job->x, row * n + i, lanes, bf16), factor, shift);
+            value = vf_act(value, job->act, job->a, job->b);
+            vf_write_m(job->y, row * n + i, lanes, value, bf16);
         }
     }
 }
@@ -102,10 +115,14 @@ static void run_tile(void *context, int64_t tile, int thread)
     const struct kernel_state *job = context;
     int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
     last = smaller(last, job->rows);
-    if (job->channels_last)
-        channel_rows(job, first, last);
+    if (job->channels_last && job->bf16)
+        channel_rows(job, first, last, true);
+    else if (job->channels_last)
+        channel_rows(job, first, last, false);
+    else if (job->bf16)
+        plane_rows(job, first, last, true);
     else
-        plane_rows(job, first, last);
+        plane_rows(job, first, last, false);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
