@@ -6,17 +6,18 @@
 #include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
-#include "engine/kernels/lib/simd.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/tiles.h"
 
 enum { TILE_ELEMENTS = 8192 };
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
     int64_t rows, size, rows_per_tile;
     bool squares; /* p is 2 */
+    bool bf16;
 };
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
@@ -27,8 +28,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     int axis = shape_axis(&x->shape, node_int(q->node, "axis", -1));
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
-    if (x->dtype != DTYPE_F32)
-        return UNSUPPORTED(why, "only f32");
+    if (x->dtype != DTYPE_F32 && x->dtype != DTYPE_BF16)
+        return UNSUPPORTED(why, "only f32 or bf16");
     if (!desc_is_dense(x) || !desc_same_memory(x, &q->out[0]))
         return UNSUPPORTED(why, "input and output differ in layout");
     if (x->shape.dim[axis] > 1 && x->stride[axis] != 1)
@@ -36,21 +37,37 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->size = x->shape.dim[axis];
     s->rows = s->size ? shape_count(&x->shape) / s->size : 0;
     s->rows_per_tile = rows_of_tile(s->rows, s->size, TILE_ELEMENTS, q->threads);
+    s->bf16 = x->dtype == DTYPE_BF16;
     s->squares = node_int(q->node, "p", 2) == 2;
     return STATUS_OK;
 }
 
-static float length_of(const float *x, int64_t size, bool squares)
+SIMD_INLINE float length_of(const struct kernel_state *job, int64_t from, bool bf16)
 {
     vf sum[2] = {vf_zero(), vf_zero()};
-    for (int64_t k = 0; k < size; k += 2 * VL) {
+    for (int64_t k = 0; k < job->size; k += 2 * VL) {
         for (int j = 0; j < 2; j++) {
-            vf v = vf_load_m(x + k + j * VL, vm_first(size - k - j * VL));
-            sum[j] = squares ? vf_fma(v, v, sum[j]) : vf_add(sum[j], vf_abs(v));
+            int64_t at = k + j * VL;
+            vf v = vf_read_m(job->x, from + at, vm_first(job->size - at), bf16);
+            sum[j] = job->squares ? vf_fma(v, v, sum[j]) : vf_add(sum[j], vf_abs(v));
         }
     }
     float all = vf_sum(vf_add(sum[0], sum[1]));
-    return squares ? sqrtf(all) : all;
+    return job->squares ? sqrtf(all) : all;
+}
+
+SIMD_INLINE void run_rows(const struct kernel_state *job, int64_t first, int64_t last, bool bf16)
+{
+    for (int64_t row = first; row < last; row++) {
+        int64_t from = row * job->size;
+        float length = length_of(job, from, bf16);
+        vf divisor = vf_set1(length == 0 ? 1.0f : length); /* NaN stays */
+        for (int64_t k = 0; k < job->size; k += VL) {
+            vm m = vm_first(job->size - k);
+            vf_write_m(job->y, from + k, m, vf_div(vf_read_m(job->x, from + k, m, bf16), divisor),
+                       bf16);
+        }
+    }
 }
 
 static void run_tile(void *context, int64_t tile, int thread)
@@ -59,15 +76,10 @@ static void run_tile(void *context, int64_t tile, int thread)
     const struct kernel_state *job = context;
     int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
     last = smaller(last, job->rows);
-    for (int64_t row = first; row < last; row++) {
-        const float *x = job->x + row * job->size;
-        float *y = job->y + row * job->size, length = length_of(x, job->size, job->squares);
-        vf divisor = vf_set1(length == 0 ? 1.0f : length); /* NaN stays */
-        for (int64_t k = 0; k < job->size; k += VL) {
-            vm m = vm_first(job->size - k);
-            vf_store_m(y + k, m, vf_div(vf_load_m(x + k, m), divisor));
-        }
-    }
+    if (job->bf16)
+        run_rows(job, first, last, true);
+    else
+        run_rows(job, first, last, false);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
