@@ -3,13 +3,14 @@
  * Local response normalisation of channels-last images, and its gradient: squares of all channels
  * of a position go to a row with zeros at both ends, over which the window slides as unaligned
  * vectors. The gradient's terms go to a second row, over which the window slides the other way
- * round.
+ * round. Rows hold floats also where images are of bf16, which gradients never are.
  */
 #include <string.h>
 
 #include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/tiles.h"
 
@@ -19,21 +20,25 @@ enum { SQUARES, TERMS, POWERS, ROWS }; /* LRN needs the first alone */
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
-    const float *x, *dy; /* dy: of the gradient */
-    float *y, *rows;     /* y: or dx; rows: per thread ROWS of `stride` floats */
+    const void *x, *dy; /* dy: of the gradient */
+    void *y;            /* or dx */
+    float *rows;        /* per thread ROWS of `stride` floats */
     int64_t positions, channels, size, before, stride, positions_per_tile;
     float alpha, beta, bias;
     int threads;
-    bool gradient;
+    bool gradient, bf16;
 };
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
     (void)variant;
-    if (!query_all_dtype(q, DTYPE_F32) || q->node->post_count)
-        return UNSUPPORTED(why, "only f32 without a fused epilogue");
     s->gradient = strcmp(q->node->op->name, "LRNGradient") == 0;
+    s->bf16 = !s->gradient && query_all_dtype(q, DTYPE_BF16);
+    if (!s->bf16 && !query_all_dtype(q, DTYPE_F32))
+        return UNSUPPORTED(why, s->gradient ? "only f32" : "only f32 or bf16");
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
     if (!desc_is_nhwc(&q->in[0]) || !desc_is_nhwc(&q->in[s->gradient]) || !desc_is_nhwc(&q->out[0]))
         return UNSUPPORTED(why, "only channels-last");
     s->channels = q->in[0].shape.dim[1];
@@ -76,11 +81,11 @@ SIMD_INLINE vf window_sum(const struct kernel_state *job, const float *row)
     return sum;
 }
 
-static void square(const struct kernel_state *job, const float *x, float *squares)
+SIMD_INLINE void square(const struct kernel_state *job, int64_t at, float *squares, bool bf16)
 {
     for (int64_t c = 0; c < job->channels; c += VL) {
         vm lanes = vm_first(job->channels - c);
-        vf value = vf_load_m(x + c, lanes);
+        vf value = vf_read_m(job->x, at + c, lanes, bf16);
         vf_store_m(squares + job->before + c, lanes, vf_mul(value, value));
     }
 }
@@ -90,26 +95,25 @@ SIMD_INLINE vf base_at(const struct kernel_state *job, const float *squares, int
     return vf_fma(vf_set1(job->alpha), window_sum(job, squares + c), vf_set1(job->bias));
 }
 
-static void normalise(const struct kernel_state *job, int64_t at, float *squares)
+SIMD_INLINE void normalise(const struct kernel_state *job, int64_t at, float *squares, bool bf16)
 {
-    const float *x = job->x + at;
-    float *y = job->y + at;
-    square(job, x, squares);
+    square(job, at, squares, bf16);
     for (int64_t c = 0; c < job->channels; c += VL) {
         vm lanes = vm_first(job->channels - c);
         vf power = inverse_power(base_at(job, squares, c), job->beta);
-        vf_store_m(y + c, lanes, vf_mul(vf_load_m(x + c, lanes), power));
+        vf value = vf_read_m(job->x, at + c, lanes, bf16);
+        vf_write_m(job->y, at + c, lanes, vf_mul(value, power), bf16);
     }
 }
 
 static void find_gradient(const struct kernel_state *job, int64_t at, float *rows)
 {
-    const float *x = job->x + at, *dy = job->dy + at;
-    float *dx = job->y + at, *terms = rows + TERMS * job->stride;
+    const float *x = (const float *)job->x + at, *dy = (const float *)job->dy + at;
+    float *dx = (float *)job->y + at, *terms = rows + TERMS * job->stride;
     float *powers = rows + POWERS * job->stride, *squares = rows + SQUARES * job->stride;
     int64_t after = job->size - 1 - job->before;
     vf factor = vf_set1(2 * job->alpha * job->beta);
-    square(job, x, squares);
+    square(job, at, squares, false);
     for (int64_t c = 0; c < job->channels; c += VL) {
         vm lanes = vm_first(job->channels - c);
         vf base = base_at(job, squares, c);
@@ -132,7 +136,12 @@ static void run_tile(void *context, int64_t tile, int thread)
     float *rows = job->rows + thread * floats;
     memset(rows, 0, (size_t)floats * sizeof(float));
     for (int64_t p = first; p < last && p < job->positions; p++)
-        (job->gradient ? find_gradient : normalise)(job, p * job->channels, rows);
+        if (job->gradient)
+            find_gradient(job, p * job->channels, rows);
+        else if (job->bf16)
+            normalise(job, p * job->channels, rows, true);
+        else
+            normalise(job, p * job->channels, rows, false);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
