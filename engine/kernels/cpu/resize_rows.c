@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resize and Upsample of f32 images along height and width, nearest and linear, one row of the
- * result at a time. Which elements and weights make an element is the operator's business
+ * Resize and Upsample of images of f32 or bf16 along height and width, nearest and linear, one row
+ * of the result at a time. Which elements and weights make an element is the operator's business
  * (engine/ops/lib/resize.h) and tabulated once. Two rows of the input are blended first, then
  * elements of the blend. Channels-last, where an element is a vector of channels, a row that gets
- * shorter is made from its four corners at once instead: most of the blend would not be used.
+ * shorter is made from its four corners at once instead: most of the blend would not be used. The
+ * blend of two rows is of floats always, so that each element is rounded once.
  */
 #include <stdlib.h>
 
 #include "engine/kernels/lib/copy_bytes.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/ops/lib/resize.h"
 
 enum { TILE_BYTES = 32 << 10 };
@@ -20,10 +22,10 @@ struct pick {
 };
 
 struct kernel_state {
-    bool linear, nhwc;
+    bool linear, nhwc, bf16;
     size_t row_floats; /* of a blended row; 0: four corners */
     int64_t planes;    /* images; plain: images x channels */
-    int64_t width;     /* floats of an element: channels, or 1 */
+    int64_t width;     /* numbers of an element: channels, or 1 */
     int64_t in_h, in_w, out_h, out_w;
     int64_t rows_per_tile, tiles;
     int threads;
@@ -43,8 +45,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     struct resize r;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
-    if (q->in[0].dtype != DTYPE_F32)
-        return UNSUPPORTED(why, "only f32");
+    s->bf16 = q->in[0].dtype == DTYPE_BF16;
+    if (!s->bf16 && q->in[0].dtype != DTYPE_F32)
+        return UNSUPPORTED(why, "only f32 or bf16");
     TRY(resize_of_node(&args, &r, why));
     TRY(resize_of_rows(&r, why));
     if (!is_nhwc(q) && !(desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0])))
@@ -61,7 +64,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->out_w = last->out;
     bool blended = !s->nhwc || s->out_w >= s->in_w;
     s->row_floats = blended ? (size_t)(s->in_w * s->width + 31) / 16 * 16 : 0;
-    int64_t row_bytes = s->out_w * s->width * (int64_t)sizeof(float) + 1;
+    int64_t row_bytes = s->out_w * s->width * (s->bf16 ? 2 : 4) + 1;
     s->rows_per_tile = TILE_BYTES / row_bytes + 1;
     s->tiles = (s->planes * s->out_h + s->rows_per_tile - 1) / s->rows_per_tile;
     s->threads = q->threads;
@@ -106,118 +109,139 @@ static void release(struct kernel_state *s)
     free(s->y);
 }
 
-/* y = a + t (b - a) */
-SIMD_INLINE void blend(float *restrict y, const float *a, const float *b, float t, int64_t n)
+/* Numbers in memory of either type; whether bf16 is known wherever functions of them are inlined.
+ */
+struct line {
+    const void *p;
+    bool bf16;
+};
+
+SIMD_INLINE struct line line_after(struct line l, int64_t count)
+{
+    return (struct line){float_at(l.p, count, l.bf16), l.bf16};
+}
+
+/* Element `at` of y and n in all = a + t (b - a) */
+SIMD_INLINE void blend(void *restrict y, int64_t at, bool bf16, struct line a, struct line b,
+                       float t, int64_t n)
 {
     vf weight = vf_set1(t);
     int64_t k = 0;
     for (; k + VL <= n; k += VL) {
-        vf from = vf_load(a + k);
-        vf_store(y + k, vf_fma(weight, vf_sub(vf_load(b + k), from), from));
+        vf from = vf_read(a.p, k, a.bf16), to = vf_read(b.p, k, b.bf16);
+        vf_write(y, at + k, vf_fma(weight, vf_sub(to, from), from), bf16);
     }
     if (k < n) {
         vm m = vm_first(n - k);
-        vf from = vf_load_m(a + k, m);
-        vf_store_m(y + k, m, vf_fma(weight, vf_sub(vf_load_m(b + k, m), from), from));
-    }
-}
-
-static void blend_corners(float *y, const float *const corner[4], const float weight[4], int64_t n)
-{
-    vf w0 = vf_set1(weight[0]), w1 = vf_set1(weight[1]);
-    vf w2 = vf_set1(weight[2]), w3 = vf_set1(weight[3]);
-    for (int64_t k = 0; k < n; k += VL) {
-        vm m = vm_first(n - k);
-        vf sum = vf_mul(w0, vf_load_m(corner[0] + k, m));
-        sum = vf_fma(w1, vf_load_m(corner[1] + k, m), sum);
-        sum = vf_fma(w2, vf_load_m(corner[2] + k, m), sum);
-        sum = vf_fma(w3, vf_load_m(corner[3] + k, m), sum);
-        vf_store_m(y + k, m, sum);
+        vf from = vf_read_m(a.p, k, m, a.bf16), to = vf_read_m(b.p, k, m, b.bf16);
+        vf_write_m(y, at + k, m, vf_fma(weight, vf_sub(to, from), from), bf16);
     }
 }
 
 /* Two rows of the input and the weight of the second. */
 struct rows {
-    const float *a, *b;
+    struct line a, b;
     float t;
 };
 
-static void row_corners(const struct kernel_state *s, const struct rows *r, float *y)
+/* The n elements of y from `at` on. */
+SIMD_INLINE void blend_corners(void *y, int64_t at, const struct rows *r, struct pick x, int64_t n,
+                               bool bf16)
 {
-    int64_t c = s->width;
-    for (int64_t k = 0; k < s->out_w; k++) {
-        struct pick x = s->x[k];
-        const float *const corner[4] = {r->a + x.a * c, r->a + x.b * c, r->b + x.a * c,
-                                        r->b + x.b * c};
-        const float weight[4] = {(1 - r->t) * (1 - x.t), (1 - r->t) * x.t, r->t * (1 - x.t),
-                                 r->t * x.t};
-        blend_corners(y + k * c, corner, weight, c);
+    vf w0 = vf_set1((1 - r->t) * (1 - x.t)), w1 = vf_set1((1 - r->t) * x.t);
+    vf w2 = vf_set1(r->t * (1 - x.t)), w3 = vf_set1(r->t * x.t);
+    int64_t a = x.a * n, b = x.b * n;
+    for (int64_t k = 0; k < n; k += VL) {
+        vm m = vm_first(n - k);
+        vf sum = vf_mul(w0, vf_read_m(r->a.p, a + k, m, bf16));
+        sum = vf_fma(w1, vf_read_m(r->a.p, b + k, m, bf16), sum);
+        sum = vf_fma(w2, vf_read_m(r->b.p, a + k, m, bf16), sum);
+        sum = vf_fma(w3, vf_read_m(r->b.p, b + k, m, bf16), sum);
+        vf_write_m(y, at + k, m, sum, bf16);
     }
 }
 
-static void row_nearest(const struct kernel_state *s, const float *row, float *restrict y)
+SIMD_INLINE void row_nearest(const struct kernel_state *s, const void *row, void *restrict y,
+                             bool bf16)
 {
-    int64_t bytes = s->width * (int64_t)sizeof(float);
-    const char *src = (const char *)row;
-    if (s->width == 1)
-        for (int64_t k = 0; k < s->out_w; k++)
-            y[k] = row[s->x[k].a];
-    else
+    int64_t bytes = s->width * (bf16 ? 2 : 4);
+    const char *src = row;
+    if (s->width > 1)
         for (int64_t k = 0; k < s->out_w; k++)
             copy_run((char *)y + k * bytes, src + s->x[k].a * bytes, bytes);
+    else if (bf16)
+        for (int64_t k = 0; k < s->out_w; k++)
+            ((uint16_t *)y)[k] = ((const uint16_t *)row)[s->x[k].a];
+    else
+        for (int64_t k = 0; k < s->out_w; k++)
+            ((float *)y)[k] = ((const float *)row)[s->x[k].a];
 }
 
-static void row_linear(const struct kernel_state *s, const float *row, float *restrict y)
+SIMD_INLINE void row_linear(const struct kernel_state *s, struct line row, void *restrict y,
+                            bool bf16)
 {
     int64_t c = s->width, out_w = s->out_w;
     const struct pick *picks = s->x;
     if (c == 1) {
         for (int64_t k = 0; k < out_w; k++) {
             struct pick x = picks[k];
-            y[k] = row[x.a] + x.t * (row[x.b] - row[x.a]);
+            float a = float_read(row.p, x.a, row.bf16), b = float_read(row.p, x.b, row.bf16);
+            float_write(y, k, a + x.t * (b - a), bf16);
         }
         return;
     }
     for (int64_t k = 0; k < out_w; k++) {
         struct pick x = picks[k];
-        blend(y + k * c, row + x.a * c, row + x.b * c, x.t, c);
+        blend(y, k * c, bf16, line_after(row, x.a * c), line_after(row, x.b * c), x.t, c);
     }
 }
 
 struct job {
     const struct kernel_state *state;
-    const float *x;
-    float *y, *workspace;
+    const void *x;
+    void *y;
+    float *workspace;
 };
 
-static void write_row(const struct kernel_state *s, const struct rows *r, float *y, float *scratch)
+SIMD_INLINE void write_row(const struct kernel_state *s, const struct rows *r, void *y,
+                           float *scratch, bool bf16)
 {
-    int64_t n = s->in_w * s->width;
     if (!s->linear) {
-        row_nearest(s, r->a, y);
+        row_nearest(s, r->a.p, y, bf16);
     } else if (!s->row_floats) {
-        row_corners(s, r, y);
+        for (int64_t k = 0; k < s->out_w; k++)
+            blend_corners(y, k * s->width, r, s->x[k], s->width, bf16);
     } else if (r->t == 0) {
-        row_linear(s, r->a, y);
+        row_linear(s, r->a, y, bf16);
     } else {
-        blend(scratch, r->a, r->b, r->t, n);
-        row_linear(s, scratch, y);
+        blend(scratch, 0, false, r->a, r->b, r->t, s->in_w * s->width);
+        row_linear(s, (struct line){scratch, false}, y, bf16);
+    }
+}
+
+SIMD_INLINE void write_rows(const struct job *job, int64_t tile, float *scratch, bool bf16)
+{
+    const struct kernel_state *s = job->state;
+    int64_t first = tile * s->rows_per_tile, last = first + s->rows_per_tile;
+    int64_t row_elements = s->in_w * s->width;
+    for (int64_t row = first; row < last && row < s->planes * s->out_h; row++) {
+        struct pick y = s->y[row % s->out_h];
+        struct line plane = {float_at(job->x, row / s->out_h * s->in_h * row_elements, bf16), bf16};
+        struct rows rows = {line_after(plane, y.a * row_elements),
+                            line_after(plane, y.b * row_elements), y.t};
+        int64_t at = row * s->out_w * s->width;
+        write_row(s, &rows, (char *)job->y + at * (bf16 ? 2 : 4), scratch, bf16);
     }
 }
 
 static void tile_work(void *context, int64_t tile, int thread)
 {
     const struct job *job = context;
-    const struct kernel_state *s = job->state;
-    int64_t first = tile * s->rows_per_tile, last = first + s->rows_per_tile;
-    for (int64_t row = first; row < last && row < s->planes * s->out_h; row++) {
-        struct pick y = s->y[row % s->out_h];
-        const float *plane = job->x + row / s->out_h * s->in_h * s->in_w * s->width;
-        const float *a = plane + y.a * s->in_w * s->width, *b = plane + y.b * s->in_w * s->width;
-        struct rows rows = {a, b, y.t};
-        write_row(s, &rows, job->y + row * s->out_w * s->width,
-                  job->workspace + (size_t)thread * s->row_floats);
-    }
+    float *scratch = job->workspace + (size_t)thread * job->state->row_floats;
+    if (job->state->bf16)
+        write_rows(job, tile, scratch, true);
+    else
+        write_rows(job, tile, scratch, false);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
