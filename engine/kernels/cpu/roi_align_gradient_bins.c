@@ -21,7 +21,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                         struct error *why)
 {
     (void)variant;
-    TRY(roi_mean_from(q, &q->out[0].shape, &q->in[0].shape, &s->r, why));
+    TRY(roi_mean_from(q, &q->out[0].shape, &q->in[0].shape, false, &s->r, why));
     s->blocks = s->r.nhwc ? divide_up(s->r.channels, BLOCK) : s->r.channels;
     return STATUS_OK;
 }

@@ -13,23 +13,24 @@
 #include "engine/kernels/lib/roi_parts.h"
 
 struct roi_mean {
-    bool nhwc, wide; /* wide: image numbers are i64 */
+    bool nhwc, wide, bf16; /* wide: image numbers are i64; bf16: the map and its bins are */
     int64_t rois, images, channels, height, width, out_h, out_w;
     struct roi_cut cut;
     size_t slot; /* parts per thread: the rows of one bin and the columns of another */
     int threads;
 };
 
-/* For plan. x and y: shapes of the map and of the bins. */
+/* For plan. x and y: shapes of the map and of the bins; narrow: the map may be bf16. */
 static inline enum status roi_mean_from(const struct kernel_query *q, const struct shape *x,
-                                        const struct shape *y, struct roi_mean *r,
+                                        const struct shape *y, bool narrow, struct roi_mean *r,
                                         struct error *why)
 {
     const char *mode = node_string(q->node, "coordinate_transformation_mode", "half_pixel");
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
-    if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
-        return UNSUPPORTED(why, "only f32");
+    bool bf16 = narrow && q->in[0].dtype == DTYPE_BF16;
+    if ((!bf16 && q->in[0].dtype != DTYPE_F32) || q->in[1].dtype != DTYPE_F32)
+        return UNSUPPORTED(why, "only f32%s", narrow ? ", or a map of bf16" : "");
     if (q->in[2].dtype != DTYPE_I64 && q->in[2].dtype != DTYPE_I32)
         return UNSUPPORTED(why, "image numbers of type %s", dtype_name(q->in[2].dtype));
     if (strcmp(node_string(q->node, "mode", "avg"), "avg") != 0)
@@ -39,6 +40,7 @@ static inline enum status roi_mean_from(const struct kernel_query *q, const stru
         return UNSUPPORTED(why, "input and output are neither both plain nor both channels-last");
     *r = (struct roi_mean){.nhwc = nhwc,
                            .wide = q->in[2].dtype == DTYPE_I64,
+                           .bf16 = bf16,
                            .rois = y->dim[0],
                            .images = x->dim[0],
                            .channels = x->dim[1],
