@@ -10,6 +10,7 @@
 
 #include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
+#include "engine/kernels/lib/plain_floats.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/simd_square.h"
 #include "engine/ops/lib/attention.h"
@@ -29,10 +30,10 @@ enum {
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
     struct attention_shape s;
-    const float *q, *k, *v, *mask; /* mask may be NULL */
-    int64_t mask_stride[4];        /* batch, head, query, key; 0 where it is broadcast */
-    float *y;
-    bool masked;
+    const void *q, *k, *v, *mask; /* mask may be NULL */
+    int64_t mask_stride[4];       /* batch, head, query, key; 0 where it is broadcast */
+    void *y;
+    bool masked, bf16;
     int64_t width;  /* head size rounded up to whole panels */
     int64_t blocks; /* of MR queries */
     int64_t items_per_head;
@@ -50,6 +51,7 @@ struct scratch {
     float *queries;               /* [head_size][MR], scaled */
     float *scores;                /* [MR][SCORE_STRIDE] */
     float *sums;                  /* [MR][width]: weighted values so far */
+    float *rows;                  /* bf16: [VL][head_size] as floats, on their way to panels */
     float largest[MR], total[MR]; /* of each row: maximum, sum of exponentials */
 };
 
@@ -63,18 +65,20 @@ static enum status shape_of_query(const struct kernel_query *q, struct attention
                                 v ? &v->shape : NULL, s, why);
 }
 
-static size_t lay_out(const struct attention_shape *s, char *base, struct scratch *scratch)
+static size_t lay_out(const struct kernel_state *job, char *base, struct scratch *scratch)
 {
+    const struct attention_shape *s = &job->s;
     int64_t width = round_up(s->head_size, NR);
     const int64_t counts[] = {16, /* packed_head, a cache line of its own */
                               round_up(s->keys, NR) * s->head_size,
                               s->keys * width,
                               s->head_size * MR + VL, /* see pack_queries */
                               (int64_t)MR * SCORE_STRIDE,
-                              MR * width};
-    char *parts[6];
+                              MR * width,
+                              job->bf16 ? VL * s->head_size : 0};
+    char *parts[7];
     size_t at = 0;
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 7; k++) {
         parts[k] = base ? base + at : NULL;
         at += (size_t)round_up(counts[k], 16) * sizeof(float);
     }
@@ -85,6 +89,7 @@ static size_t lay_out(const struct attention_shape *s, char *base, struct scratc
         scratch->queries = (float *)(void *)parts[3];
         scratch->scores = (float *)(void *)parts[4];
         scratch->sums = (float *)(void *)parts[5];
+        scratch->rows = (float *)(void *)parts[6];
     }
     return at;
 }
@@ -94,7 +99,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 {
     (void)variant;
     struct attention_shape *s = &p->s;
-    TRY(query_plain_f32(q, why));
+    TRY(query_plain_floats(q, &p->bf16, why));
     TRY(shape_of_query(q, s, why));
     if (s->head_size > HEAD_MAX)
         return UNSUPPORTED(why, "head size %lld is above %d", (long long)s->head_size,
@@ -104,7 +109,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         strided_broadcast(&q->in[3], 4, p->mask_stride);
     p->width = round_up(s->head_size, NR);
     p->blocks = divide_up(s->queries, MR);
-    p->thread_bytes = lay_out(s, NULL, NULL);
+    p->thread_bytes = lay_out(p, NULL, NULL);
     p->threads = q->threads;
     p->heads = s->batch * s->heads;
     int64_t wanted = p->threads * ITEMS_PER_THREAD;
@@ -121,31 +126,53 @@ static size_t workspace(const struct kernel_state *p)
 
 /* ---- packing ---- */
 
-static void pack_keys(const float *k, int64_t row, int64_t keys, int64_t size, float *to)
+/* turn_rows, by way of floats where the rows from element `at` on are bf16. */
+static void turn_any(const struct kernel_state *job, const struct scratch *s, const void *from,
+                     int64_t at, struct turn turn, int64_t rows, float scale)
 {
-    for (int64_t first = 0; first < keys; first += NR, to += size * NR)
+    int64_t size = job->s.head_size;
+    turn.from = float_at(from, at, job->bf16);
+    if (job->bf16) {
+        for (int64_t r = 0; r < rows && r < VL; r++)
+            floats_widen((const uint16_t *)from + at + r * turn.from_row, s->rows + r * size, size);
+        turn.from = s->rows;
+        turn.from_row = size;
+    }
+    turn_rows(turn, rows, size, vf_set1(scale));
+}
+
+static void pack_keys(const struct kernel_state *job, const struct scratch *s, int64_t start)
+{
+    int64_t row = job->s.k_row, keys = job->s.keys;
+    float *to = s->keys;
+    for (int64_t first = 0; first < keys; first += NR, to += job->s.head_size * NR)
         for (int64_t j = 0; j < NR; j += VL) {
-            struct turn turn = {k + (first + j) * row, row, to + j, NR};
-            turn_rows(turn, keys - first - j, size, vf_set1(1.0f));
+            struct turn turn = {.from_row = row, .to = to + j, .to_row = NR};
+            turn_any(job, s, job->k, start + (first + j) * row, turn, keys - first - j, 1.0f);
         }
 }
 
-static void pack_values(const float *v, int64_t row, int64_t keys, int64_t size, float *to)
+SIMD_INLINE void pack_values(const struct kernel_state *job, const struct scratch *s, int64_t start,
+                             bool bf16)
 {
+    int64_t size = job->s.head_size;
+    float *to = s->values;
     for (int64_t column = 0; column < size; column += NR)
-        for (int64_t j = 0; j < keys; j++, to += NR) {
-            const float *from = v + j * row + column;
-            vf_store(to, vf_load_m(from, vm_first(size - column)));
-            vf_store(to + VL, vf_load_m(from + VL, vm_first(size - column - VL)));
+        for (int64_t j = 0; j < job->s.keys; j++, to += NR) {
+            int64_t from = start + j * job->s.v_row + column;
+            vf_store(to, vf_read_m(job->v, from, vm_first(size - column), bf16));
+            vf_store(to + VL, vf_read_m(job->v, from + VL, vm_first(size - column - VL), bf16));
         }
 }
 
 /* A vector may reach over the MR queries into the next line, which is written after it. */
-static void pack_queries(const struct kernel_state *job, const float *q, int64_t rows, float *to)
+static void pack_queries(const struct kernel_state *job, const struct scratch *s, int64_t start,
+                         int64_t rows)
 {
+    int64_t row = job->s.q_row;
     for (int64_t r = 0; r < MR; r += VL) {
-        struct turn turn = {q + r * job->s.q_row, job->s.q_row, to + r, MR};
-        turn_rows(turn, rows - r, job->s.head_size, vf_set1((float)job->s.scale));
+        struct turn turn = {.from_row = row, .to = s->queries + r, .to_row = MR};
+        turn_any(job, s, job->q, start + r * row, turn, rows - r, (float)job->s.scale);
     }
 }
 
@@ -234,15 +261,15 @@ static void weigh_block(const struct kernel_state *job, const struct scratch *s,
 /* ---- softmax ---- */
 
 /* Adds the mask (step 0: one value, 1: a row; NULL: none); returns the maximum. */
-static float mask_line(float *x, int64_t n, const float *mask, int64_t step)
+SIMD_INLINE float mask_line(float *x, int64_t n, const void *mask, int64_t step, bool bf16)
 {
     vf largest = vf_set1(-INFINITY), low = largest;
-    vf all = mask && !step ? vf_set1(*mask) : vf_zero();
+    vf all = mask && !step ? vf_set1(float_read(mask, 0, bf16)) : vf_zero();
     for (int64_t i = 0; i < n; i += VL) {
         vm lanes = vm_first(n - i);
         vf value = vf_load(x + i); /* whole vectors: the row is padded */
         if (mask) {
-            value = vf_add(value, step ? vf_load_m(mask + i, lanes) : all);
+            value = vf_add(value, step ? vf_read_m(mask, i, lanes, bf16) : all);
             vf_store(x + i, value);
         }
         largest = vf_max(largest, vf_select(lanes, value, low));
@@ -273,11 +300,13 @@ static float exp_line(float *x, int64_t n, float largest)
 
 /* Scores to weights; *shrink is what the sums so far must be multiplied by. A row that has met
  * nothing but -inf yet keeps weights of zero. */
-static void soften_row(struct scratch *s, int r, int64_t count, const float *mask, int64_t step,
-                       float *shrink)
+static void soften_row(const struct kernel_state *job, struct scratch *s, int r, int64_t count,
+                       const void *mask, float *shrink)
 {
     float *scores = s->scores + r * SCORE_STRIDE;
-    float largest = mask_line(scores, count, mask, step);
+    int64_t step = job->mask_stride[3];
+    float largest = job->bf16 ? mask_line(scores, count, mask, step, true)
+                              : mask_line(scores, count, mask, step, false);
     largest = largest > s->largest[r] ? largest : s->largest[r];
     float shift = largest == -INFINITY ? 0 : largest;
     *shrink = expf(s->largest[r] - shift);
@@ -287,15 +316,16 @@ static void soften_row(struct scratch *s, int r, int64_t count, const float *mas
 
 /* ---- blocks ---- */
 
-static void store_rows(const struct kernel_state *job, const struct scratch *s, float *y, int rows)
+SIMD_INLINE void store_rows(const struct kernel_state *job, const struct scratch *s, int64_t to,
+                            int rows, bool bf16)
 {
     int64_t size = job->s.head_size;
-    for (int r = 0; r < rows; r++, y += job->s.heads * size) {
+    for (int r = 0; r < rows; r++, to += job->s.heads * size) {
         bool empty = job->s.zero_empty && s->total[r] == 0;
         vf factor = vf_set1(empty ? 0 : 1.0f / s->total[r]);
         for (int64_t d = 0; d < size; d += VL)
-            vf_store_m(y + d, vm_first(size - d),
-                       vf_mul(factor, vf_load(s->sums + r * job->width + d)));
+            vf_write_m(job->y, to + d, vm_first(size - d),
+                       vf_mul(factor, vf_load(s->sums + r * job->width + d)), bf16);
     }
 }
 
@@ -303,48 +333,55 @@ static void run_block(const struct kernel_state *job, struct scratch *s, int64_t
                       int64_t block)
 {
     const struct attention_shape *a = &job->s;
+    const int64_t *stride = job->mask_stride;
     int64_t b = head / a->heads, h = head % a->heads, query = block * MR;
     int rows = (int)(a->queries - query < MR ? a->queries - query : MR);
-    const float *mask = job->mask;
     float shrink[MR] = {0};
-    pack_queries(job, job->q + (b * a->queries + query) * a->q_row + a->q_start + h * a->head_size,
-                 rows, s->queries);
+    pack_queries(job, s, (b * a->queries + query) * a->q_row + a->q_start + h * a->head_size, rows);
     memset(s->sums, 0, (size_t)(MR * job->width) * sizeof(float));
     for (int r = 0; r < rows; r++) {
         s->largest[r] = -INFINITY;
         s->total[r] = 0;
     }
-    if (mask)
-        mask += b * job->mask_stride[0] + h * job->mask_stride[1] + query * job->mask_stride[2];
+    int64_t mask = b * stride[0] + h * stride[1] + query * stride[2];
     for (int64_t key = 0; key < a->keys; key += CHUNK) {
         int64_t count = a->keys - key < CHUNK ? a->keys - key : CHUNK;
         score_block(job, s, key, count, rows);
         for (int r = 0; r < rows; r++) {
-            const float *row = mask;
-            if (mask)
-                row += r * job->mask_stride[2] + key * job->mask_stride[3];
-            soften_row(s, r, count, row, job->mask_stride[3], &shrink[r]);
+            int64_t at = mask + r * stride[2] + key * stride[3];
+            const void *row = job->mask ? float_at(job->mask, at, job->bf16) : NULL;
+            soften_row(job, s, r, count, row, &shrink[r]);
         }
         weigh_block(job, s, key, count, shrink, rows);
     }
-    store_rows(job, s, job->y + ((b * a->queries + query) * a->heads + h) * a->head_size, rows);
+    int64_t to = ((b * a->queries + query) * a->heads + h) * a->head_size;
+    if (job->bf16)
+        store_rows(job, s, to, rows, true);
+    else
+        store_rows(job, s, to, rows, false);
+}
+
+static void pack_head(const struct kernel_state *job, const struct scratch *s, int64_t head)
+{
+    const struct attention_shape *a = &job->s;
+    int64_t first = head / a->heads * a->keys, at = head % a->heads * a->head_size;
+    int64_t values = first * a->v_row + a->v_start + at;
+    pack_keys(job, s, first * a->k_row + a->k_start + at);
+    if (job->bf16)
+        pack_values(job, s, values, true);
+    else
+        pack_values(job, s, values, false);
+    *s->packed_head = head;
 }
 
 static void run_item(void *context, int64_t item, int thread)
 {
     const struct kernel_state *job = context;
-    const struct attention_shape *a = &job->s;
     struct scratch s;
-    lay_out(a, job->workspace + (size_t)thread * job->thread_bytes, &s);
+    lay_out(job, job->workspace + (size_t)thread * job->thread_bytes, &s);
     int64_t head = item / job->items_per_head, part = item % job->items_per_head;
-    if (*s.packed_head != head) {
-        int64_t b = head / a->heads, at = head % a->heads * a->head_size;
-        pack_keys(job->k + b * a->keys * a->k_row + a->k_start + at, a->k_row, a->keys,
-                  a->head_size, s.keys);
-        pack_values(job->v + b * a->keys * a->v_row + a->v_start + at, a->v_row, a->keys,
-                    a->head_size, s.values);
-        *s.packed_head = head;
-    }
+    if (*s.packed_head != head)
+        pack_head(job, &s, head);
     int64_t first = part * job->blocks / job->items_per_head;
     int64_t last = (part + 1) * job->blocks / job->items_per_head;
     for (int64_t block = first; block < last; block++)
@@ -362,7 +399,7 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.workspace = args->workspace;
     for (int t = 0; t < job.threads; t++) {
         struct scratch s;
-        lay_out(&job.s, job.workspace + (size_t)t * job.thread_bytes, &s);
+        lay_out(&job, job.workspace + (size_t)t * job.thread_bytes, &s);
         *s.packed_head = -1;
     }
     pool_run(args->pool, job.heads * job.items_per_head, run_item, &job);
