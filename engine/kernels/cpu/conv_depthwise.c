@@ -3,7 +3,8 @@
  * Depthwise convolution, channels last, and grouped convolution with as many inputs as results a
  * group: vectors run over channels, runs of up to four output pixels share their loads
  * (engine/kernels/lib/depthwise.h). Padding reads a row of zeros. Mostly bound by memory: what
- * counts is that each input row comes from the second cache kernel_y - 1 times. */
+ * counts is that each input row comes from the second cache kernel_y - 1 times. Also of bf16, with
+ * weights and sums in f32. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ struct kernel_state {
     struct gemm_post post;
     int64_t weights_row;
     int64_t row_group, channel_group, row_tasks, channel_tasks;
-    bool stream, prefetch;
+    bool stream, prefetch, bf16;
+    int64_t element; /* bytes of what is not weights or bias */
     float *weights, *bias, *zeros;
 };
 
@@ -46,7 +48,9 @@ static enum status check(const struct conv_shape *s, struct error *why)
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
-    TRY(conv_shape_from(q, CONV_PLAIN, &s->shape, why));
+    s->bf16 = q->in[0].dtype == DTYPE_BF16;
+    s->element = (int64_t)dtype_size(q->in[0].dtype);
+    TRY(conv_shape_from(q, s->bf16 ? CONV_BF16 : CONV_PLAIN, &s->shape, why));
     TRY(check(&s->shape, why));
     s->prefetch = variant == 1;
     s->post = s->shape.post;
@@ -59,9 +63,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     int64_t vectors = s->weights_row / VL;
     s->channel_group = divide_up(vectors, split < vectors ? split : vectors) * VL;
     s->channel_tasks = divide_up(s->shape.channels, s->channel_group);
-    s->stream = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES && s->shape.channels % VL == 0 &&
-                s->shape.y_pixel % VL == 0 && s->shape.y_image % VL == 0 &&
-                s->post.light == s->post.count;
+    s->stream = !s->bf16 && desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES &&
+                s->shape.channels % VL == 0 && s->shape.y_pixel % VL == 0 &&
+                s->shape.y_image % VL == 0 && s->post.light == s->post.count;
     return STATUS_OK;
 }
 
@@ -107,13 +111,13 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *st
 static void pack(struct kernel_state *state, const struct kernel_args *args)
 {
     const struct conv_shape *s = &state->shape;
-    const float *weights = args->in[1];
+    const void *weights = args->in[1];
     int64_t taps = window_taps(&s->window);
     for (int64_t c = 0; c < s->channels; c++)
         for (int64_t j = 0; j < s->group_in; j++)
             for (int64_t t = 0; t < taps; t++)
                 state->weights[(j * taps + t) * state->weights_row + c] =
-                    weights[c * s->w_out + j * s->w_in + t * s->w_tap];
+                    float_read(weights, c * s->w_out + j * s->w_in + t * s->w_tap, state->bf16);
 }
 
 /* ---- launch ---- */
@@ -126,7 +130,7 @@ struct job {
 /* A run of output: rows [oy, oy + rows) of one image, channels [first, end). */
 struct strip {
     const struct job *job;
-    const float *image;
+    const char *image;
     int64_t oy;
     int rows;
     struct gemm_pixels to[DEPTHWISE_ROWS_MAX];
@@ -135,23 +139,27 @@ struct strip {
 
 /* Pointers to the input pixels that `count` output pixels from ox on see. */
 static void point_pixels(const struct strip *strip, const struct depthwise *d, int64_t ox,
-                         const float **to)
+                         const void **to)
 {
     const struct kernel_state *state = strip->job->state;
     const struct conv_shape *s = &state->shape;
     const struct window *w = &s->window;
-    int64_t first = ox * w->stride[2] - w->pad_begin[2], pixel = s->x_at[2];
+    int64_t first = ox * w->stride[2] - w->pad_begin[2];
+    int64_t pixel = s->x_at[2] * state->element, row = s->x_at[1] * state->element;
     bool within = first >= 0 && first + d->columns <= w->in[2];
     int64_t top = strip->oy * w->stride[1] - w->pad_begin[1];
     for (int64_t k = 0; k < d->kernel_y + strip->rows - 1; k++, to += d->columns) {
         int64_t y = top + k * w->dilation[1];
         bool inside = (uint64_t)y < (uint64_t)w->in[1];
-        const float *line = inside ? strip->image + y * s->x_at[1] + first * pixel : state->zeros;
+        const char *line = (const char *)state->zeros;
+        if (inside)
+            line = strip->image + y * row + first * pixel;
         int64_t step = inside ? pixel : 0;
         for (int64_t c = 0; within && c < d->columns; c++)
             to[c] = line + c * step;
         for (int64_t c = 0; !within && c < d->columns; c++)
-            to[c] = (uint64_t)(first + c) < (uint64_t)w->in[2] ? line + c * step : state->zeros;
+            to[c] = (uint64_t)(first + c) < (uint64_t)w->in[2] ? line + c * step
+                                                               : (const char *)state->zeros;
     }
 }
 
@@ -161,7 +169,8 @@ static void heavy_steps(const struct gemm_pixels *p, const struct depthwise *d, 
     for (int k = p->post->light; k < p->post->count; k++)
         if (p->operands[k])
             operands[k] = p->operands[k] + d->first * p->post->steps[k].column;
-    gemm_post_heavy(p->post, operands, p->y + d->first, p->y_pixel, count, d->end - d->first);
+    gemm_post_heavy(p->post, operands, (float *)p->y + d->first, p->y_pixel, count,
+                    d->end - d->first);
 }
 
 /* Where row r of the strip goes, and its operands. */
@@ -177,9 +186,10 @@ static void locate_row(struct strip *strip, int64_t image, int r)
         strip->operands[r][k] = NULL;
         if (step->input >= 0)
             strip->operands[r][k] =
-                (const float *)args->in[step->input] + image * per_image + pixel * step->row;
+                gemm_operand_at(step, args->in[step->input], image * per_image + pixel * step->row);
     }
-    float *y = (float *)args->out[0] + image * s->y_image + pixel * s->y_pixel;
+    int64_t at = image * s->y_image + pixel * s->y_pixel;
+    void *y = (char *)args->out[0] + at * state->element;
     bool stream = state->stream && (uintptr_t)y % (VL * sizeof(float)) == 0;
     strip->to[r] = (struct gemm_pixels){&state->post, strip->operands[r], y, s->y_pixel, stream};
 }
@@ -187,16 +197,17 @@ static void locate_row(struct strip *strip, int64_t image, int r)
 static void advance_row(struct strip *strip, int r, int count)
 {
     struct gemm_pixels *to = &strip->to[r];
-    to->y += count * to->y_pixel;
-    for (int k = 0; k < to->post->count; k++)
-        if (strip->operands[r][k])
-            strip->operands[r][k] += count * to->post->steps[k].row;
+    to->y = (char *)to->y + count * to->y_pixel * strip->job->state->element;
+    for (int k = 0; k < to->post->count; k++) {
+        const struct gemm_step *step = &to->post->steps[k];
+        strip->operands[r][k] = gemm_operand_at(step, strip->operands[r][k], count * step->row);
+    }
 }
 
 static void run_strip(struct strip *strip, const struct depthwise *shape)
 {
     const struct kernel_state *state = strip->job->state;
-    const float *pixels[POINTERS_MAX];
+    const void *pixels[POINTERS_MAX];
     int64_t width = state->shape.window.out[2];
     struct depthwise d = *shape;
     d.pixels = pixels;
@@ -208,7 +219,7 @@ static void run_strip(struct strip *strip, const struct depthwise *shape)
         point_pixels(strip, &d, ox, pixels);
         depthwise_run(&d, strip->rows, count, strip->to);
         for (int r = 0; r < strip->rows; r++) {
-            if (state->post.light < state->post.count)
+            if (!state->bf16 && state->post.light < state->post.count)
                 heavy_steps(&strip->to[r], &d, count);
             advance_row(strip, r, count);
         }
@@ -224,7 +235,7 @@ static void run_rows(const struct job *job, int64_t row, int64_t end_row, const 
     while (row < end_row) {
         int64_t image = row / height;
         struct strip strip = {.job = job, .oy = row % height, .rows = 1};
-        strip.image = (const float *)job->args->in[0] + image * s->x_image;
+        strip.image = (const char *)job->args->in[0] + image * s->x_image * job->state->element;
         if (depthwise_two_rows(d) && s->window.dilation[1] == 1 && strip.oy + 1 < height &&
             s->window.stride[1] == 1 && row + 1 < end_row)
             strip.rows = 2;
@@ -249,6 +260,7 @@ static void run_task(void *context, int64_t task, int thread)
                           .step = (int)w->stride[2],
                           .tap = (int)w->dilation[2],
                           .depth = (int)s->shape.group_in,
+                          .bf16 = s->bf16,
                           .weights = s->weights,
                           .weights_row = s->weights_row,
                           .bias = s->bias,

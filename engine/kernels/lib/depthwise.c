@@ -14,7 +14,7 @@ typedef gemm_sums row_sums[DEPTHWISE_ROWS_MAX];
 /* Constants of one instance. side 0: any kernel, stride and dilation, one row. */
 struct run_shape {
     int side, step, rows, count;
-    bool ahead, deep; /* deep: more than one channel a group */
+    bool ahead, deep, bf16; /* deep: more than one channel a group */
 };
 
 /* Input channel j of each group, for one vector of channels, through a square kernel; stride 1
@@ -27,13 +27,13 @@ SIMD_INLINE void sum_square(const struct depthwise *d, int64_t c, struct run_sha
     int side = k.side, step = k.step, rows = k.rows, count = k.count;
     int columns = (count - 1) * step + side;
     UNROLLED (y, side + rows - 1) {
-        const float *const *row = d->pixels + y * columns;
+        const void *const *row = d->pixels + y * columns;
         UNROLLED (column, columns) {
-            vf x = vf_load(row[column] + c);
+            vf x = vf_read(row[column], c, k.bf16);
             if (k.deep)
                 x = vf_permute(x, lanes);
             if (k.ahead && y >= side - step && column >= columns - count * step)
-                __builtin_prefetch(row[column] + c + d->ahead);
+                __builtin_prefetch(float_at(row[column], c + d->ahead, k.bf16));
             UNROLLED (r, rows) {
                 const float *weights = first + (y - r) * side * d->weights_row;
                 UNROLLED (p, count) {
@@ -51,13 +51,15 @@ SIMD_INLINE void sum_any(const struct depthwise *d, int64_t c, int64_t last, str
                          int j, gemm_sums sums)
 {
     vi lanes = vi_add(group_lanes(d), vi_set1(j));
+    struct gemm_operand kind = {false, k.bf16};
     const float *weights = d->weights + j * d->kernel_y * d->kernel_x * d->weights_row + c;
     for (int y = 0; y < d->kernel_y; y++) {
-        const float *const *row = d->pixels + y * d->columns;
+        const void *const *row = d->pixels + y * d->columns;
         for (int tap = 0; tap < d->kernel_x; tap++, weights += d->weights_row) {
             vf w = vf_load(weights);
             UNROLLED (p, k.count) {
-                vf x = gemm_load(row[p * d->step + tap * d->tap] + c, last, 0, 1);
+                const void *pixel = row[p * d->step + tap * d->tap];
+                vf x = gemm_operand(kind, float_at(pixel, c, k.bf16), last, 0, 1);
                 if (k.deep)
                     x = vf_permute(x, lanes);
                 sums[p][0] = vf_fma(x, w, sums[p][0]);
@@ -73,29 +75,53 @@ static __attribute__((noinline)) void finish_any(const struct gemm_pixels *to, i
     const float *operands[GEMM_STEP_MAX];
     struct gemm_pixels one = *to;
     one.operands = operands;
-    for (int p = 0; p < count; p++, one.y += to->y_pixel) {
+    for (int p = 0; p < count; p++) {
         gemm_sums sum = {{sums[p][0]}};
+        one.y = (float *)to->y + p * to->y_pixel;
         for (int k = 0; k < to->post->light; k++)
             operands[k] = to->operands[k] ? to->operands[k] + p * to->post->steps[k].row : NULL;
-        gemm_finish_pixels(&one, c, last, 1, sum);
+        gemm_finish_pixels(&one, c, last, 1, false, sum);
+    }
+}
+
+/* The same to bf16: all pixels at once, since calls for single vectors would take their time. */
+static __attribute__((noinline)) void finish_bf16(const struct gemm_pixels *to, int64_t c,
+                                                  int64_t last, int count, gemm_sums sums)
+{
+    switch (count) {
+    case 1:
+        gemm_finish_pixels(to, c, last, 1, true, sums);
+        break;
+    case 2:
+        gemm_finish_pixels(to, c, last, 2, true, sums);
+        break;
+    case 3:
+        gemm_finish_pixels(to, c, last, 3, true, sums);
+        break;
+    default:
+        gemm_finish_pixels(to, c, last, 4, true, sums);
+        break;
     }
 }
 
 /* Steps that are bounds alone, or none, happen here. */
 SIMD_INLINE void finish(const struct depthwise *d, const struct gemm_pixels *to, int64_t c,
-                        int64_t last, int count, gemm_sums sums)
+                        int64_t last, struct run_shape k, gemm_sums sums)
 {
     if (!d->bounded || last < VL) {
-        finish_any(to, c, last, count, sums);
+        if (k.bf16)
+            finish_bf16(to, c, last, k.count, sums);
+        else
+            finish_any(to, c, last, k.count, sums);
         return;
     }
     vf low = vf_set1(d->low), high = vf_set1(d->high);
-    UNROLLED (p, count) {
+    UNROLLED (p, k.count) {
         vf y = vf_min(high, vf_max(low, sums[p][0]));
-        if (to->stream)
-            vf_stream(to->y + p * to->y_pixel + c, y);
+        if (to->stream && !k.bf16)
+            vf_stream((float *)to->y + p * to->y_pixel + c, y);
         else
-            vf_store(to->y + p * to->y_pixel + c, y);
+            vf_write(to->y, p * to->y_pixel + c, y, k.bf16);
     }
 }
 
@@ -120,7 +146,7 @@ SIMD_INLINE void run_square(const struct depthwise *d, struct run_shape k,
         else
             sum_square(d, c, k, 0, sums);
         UNROLLED (r, k.rows)
-            finish(d, &pixels[r], c, VL, k.count, sums[r]);
+            finish(d, &pixels[r], c, VL, k, sums[r]);
     }
 }
 
@@ -134,7 +160,7 @@ SIMD_INLINE void run_any(const struct depthwise *d, struct run_shape k,
         start(d, c, k.count, sums);
         for (int j = 0; j < (k.deep ? d->depth : 1); j++)
             sum_any(d, c, last, k, j, sums);
-        finish(d, pixels, c, last, k.count, sums);
+        finish(d, pixels, c, last, k, sums);
     }
 }
 
@@ -149,12 +175,14 @@ SIMD_INLINE void run(const struct depthwise *d, struct run_shape k,
 
 typedef void run_fn(const struct depthwise *d, const struct gemm_pixels *pixels);
 
-/* kind: 0 plain, 1 with prefetch, 2 deep. */
+/* kind: 0 plain, 1 with prefetch, 2 deep; 4 more: of bf16. */
 #define RUN(side, step, rows, count, kind)                                                         \
     static void run_##side##_##step##_##rows##_##count##_##kind(const struct depthwise *d,         \
                                                                 const struct gemm_pixels *pixels)  \
     {                                                                                              \
-        run(d, (struct run_shape){side, step, rows, count, kind == 1, kind == 2}, pixels);         \
+        const int how = kind % 4;                                                                  \
+        run(d, (struct run_shape){side, step, rows, count, how == 1, how == 2, kind >= 4},         \
+            pixels);                                                                               \
     }
 #define RUNS(side, step, rows, kind)                                                               \
     RUN(side, step, rows, 1, kind)                                                                 \
@@ -167,21 +195,36 @@ typedef void run_fn(const struct depthwise *d, const struct gemm_pixels *pixels)
     }
 /* Plain and with prefetch. Without vectors that would be a prefetch for each channel. */
 #if defined(__AVX2__)
-#define BOTH(side, step, rows) RUNS(side, step, rows, 0) RUNS(side, step, rows, 1)
+#define BOTH(side, step, rows)                                                                     \
+    RUNS(side, step, rows, 0)                                                                      \
+    RUNS(side, step, rows, 1) RUNS(side, step, rows, 4) RUNS(side, step, rows, 5)
 #define ROWS(side, step, rows)                                                                     \
     {                                                                                              \
-        ROW(side, step, rows, 0), ROW(side, step, rows, 1)                                         \
+        {ROW(side, step, rows, 0), ROW(side, step, rows, 1)},                                      \
+        {                                                                                          \
+            ROW(side, step, rows, 4), ROW(side, step, rows, 5)                                     \
+        }                                                                                          \
     }
 #else
-#define BOTH(side, step, rows) RUNS(side, step, rows, 0)
+#define BOTH(side, step, rows) RUNS(side, step, rows, 0) RUNS(side, step, rows, 4)
 #define ROWS(side, step, rows)                                                                     \
     {                                                                                              \
-        ROW(side, step, rows, 0), ROW(side, step, rows, 0)                                         \
+        {ROW(side, step, rows, 0), ROW(side, step, rows, 0)},                                      \
+        {                                                                                          \
+            ROW(side, step, rows, 4), ROW(side, step, rows, 4)                                     \
+        }                                                                                          \
     }
 #endif
+/* Deep ones. */
+#define DEEP(side, step, rows) RUNS(side, step, rows, 2) RUNS(side, step, rows, 6)
+#define DEEP_ROWS(side, step, rows)                                                                \
+    {                                                                                              \
+        ROW(side, step, rows, 2), ROW(side, step, rows, 6)                                         \
+    }
 
 RUNS(0, 0, 1, 0)
-RUNS(0, 0, 1, 2)
+RUNS(0, 0, 1, 4)
+DEEP(0, 0, 1)
 BOTH(3, 1, 1)
 BOTH(3, 2, 1)
 BOTH(5, 1, 1)
@@ -190,18 +233,20 @@ BOTH(7, 1, 1)
 BOTH(7, 2, 1)
 BOTH(3, 1, 2)
 BOTH(5, 1, 2)
-RUNS(3, 1, 1, 2)
-RUNS(3, 2, 1, 2)
-RUNS(3, 1, 2, 2)
+DEEP(3, 1, 1)
+DEEP(3, 2, 1)
+DEEP(3, 1, 2)
 
+/* Of f32 and of bf16. */
 typedef run_fn *const run_row[DEPTHWISE_PIXELS_MAX];
+typedef run_row run_rows[2];
 
-static run_row any_runs[2] = {ROW(0, 0, 1, 0), ROW(0, 0, 1, 2)};
-static run_row square_runs[3][2][2] = {
+static run_rows any_runs[2] = {{ROW(0, 0, 1, 0), ROW(0, 0, 1, 4)}, DEEP_ROWS(0, 0, 1)};
+static run_rows square_runs[3][2][2] = {
     {ROWS(3, 1, 1), ROWS(3, 2, 1)}, {ROWS(5, 1, 1), ROWS(5, 2, 1)}, {ROWS(7, 1, 1), ROWS(7, 2, 1)}};
-static run_row two_row_runs[2][2] = {ROWS(3, 1, 2), ROWS(5, 1, 2)};
-static run_row deep_runs[2] = {ROW(3, 1, 1, 2), ROW(3, 2, 1, 2)};
-static run_row deep_two_row_runs = ROW(3, 1, 2, 2);
+static run_rows two_row_runs[2][2] = {ROWS(3, 1, 2), ROWS(5, 1, 2)};
+static run_rows deep_runs[2] = {DEEP_ROWS(3, 1, 1), DEEP_ROWS(3, 2, 1)};
+static run_rows deep_two_row_runs = DEEP_ROWS(3, 1, 2);
 
 static bool is_square(const struct depthwise *d)
 {
@@ -222,6 +267,8 @@ void depthwise_set_bounds(struct depthwise *d, const struct gemm_post *post)
     const struct gemm_step *step = &post->steps[0];
     d->bounded = post->light == 0 ||
                  (post->light == 1 && (step->kind == GEMM_RELU || step->kind == GEMM_CLAMP));
+    if (d->bf16 && post->light < post->count)
+        d->bounded = false;
     if (post->light == 1 && d->bounded) {
         d->low = step->kind == GEMM_RELU ? 0.0f : step->a;
         d->high = step->kind == GEMM_RELU ? INFINITY : step->b;
@@ -233,7 +280,7 @@ static void run_tail(const struct depthwise *d, int rows, int count,
 {
     struct depthwise rest = *d;
     for (int r = 0; r < rows; r++, rest.pixels += d->columns)
-        any_runs[d->depth > 1][count - 1](&rest, &pixels[r]);
+        any_runs[d->depth > 1][d->bf16][count - 1](&rest, &pixels[r]);
 }
 
 void depthwise_run(const struct depthwise *d, int rows, int count, const struct gemm_pixels *pixels)
@@ -243,9 +290,10 @@ void depthwise_run(const struct depthwise *d, int rows, int count, const struct 
         return;
     }
     int size = (d->kernel_y - 3) / 2, ahead = d->ahead != 0;
-    run_row *runs = rows == 2 ? &two_row_runs[size][ahead] : &square_runs[size][d->step - 1][ahead];
+    run_row *runs = rows == 2 ? &two_row_runs[size][d->bf16][ahead]
+                              : &square_runs[size][d->step - 1][d->bf16][ahead];
     if (d->depth > 1)
-        runs = rows == 2 ? &deep_two_row_runs : &deep_runs[d->step - 1];
+        runs = rows == 2 ? &deep_two_row_runs[d->bf16] : &deep_runs[d->step - 1][d->bf16];
     (*runs)[count - 1](d, pixels);
     struct depthwise rest = *d;
     rest.first += (d->end - d->first) / VL * VL;

@@ -7,7 +7,10 @@
  *
  * Groups of `depth` input and output channels, depth dividing the vector, are the same with one
  * round per input channel of the group: round j permutes each loaded vector so that all lanes of a
- * group hold its channel j. A permuted vector feeds up to six multiply-adds. */
+ * group hold its channel j. A permuted vector feeds up to six multiply-adds.
+ *
+ * What is bf16 in memory is widened as it is loaded and rounded as it is stored; weights and bias
+ * are f32. */
 #ifndef ENGINE_KERNELS_LIB_DEPTHWISE_H
 #define ENGINE_KERNELS_LIB_DEPTHWISE_H
 
@@ -19,13 +22,14 @@ struct depthwise {
     int kernel_y, kernel_x, step; /* step: input columns between neighbouring output pixels */
     int tap;                      /* input columns between neighbouring taps: the dilation */
     int columns;                  /* input columns of the whole run: pointers per kernel row */
-    const float *const *pixels;   /* [input row][columns]; kernel_y rows, or one more for 2 rows */
+    bool bf16;                    /* pixels, operands and results are; else f32 */
+    const void *const *pixels;    /* [input row][columns]; kernel_y rows, or one more for 2 rows */
     int depth;                    /* channels of a group; 1: depthwise */
     const float *weights;         /* [depth][kernel_y][kernel_x][weights_row], whole vectors */
     int64_t weights_row;
     const float *bias;
-    int64_t ahead; /* floats to what the next run reads first: prefetch it; 0: no */
-    bool bounded;  /* the light steps are min(max(y, low), high) */
+    int64_t ahead; /* elements to what the next run reads first: prefetch it; 0: no */
+    bool bounded;  /* the steps here, light ones or of bf16 all, are min(max(y, low), high) */
     float low, high;
     int64_t first, end; /* channels; first on a vector's boundary of weights */
 };

@@ -108,31 +108,46 @@ SIMD_INLINE void gemm_light_steps(const struct gemm_post *post, const float *con
 /* Where a run of output pixels of one vector of channels goes. */
 struct gemm_pixels {
     const struct gemm_post *post;
-    const float *const *operands; /* per light step, for the first pixel and channel 0 */
-    float *y;                     /* the same */
+    const float *const *operands; /* per step, for the first pixel and channel 0 */
+    void *y;                      /* the same; f32 or bf16 */
     int64_t y_pixel;
-    bool stream; /* past the caches: whole aligned vectors only */
+    bool stream; /* past the caches: whole aligned vectors of f32 only */
 };
 
-/* Channels [c, c + last) of `count` pixels through the light steps to memory. */
+/* The steps that need memory, by way of the first cache. */
+SIMD_INLINE void gemm_heavy_pixels(const struct gemm_post *post, const float *const *operands,
+                                   int64_t last, int count, gemm_sums sums)
+{
+    _Alignas(ALIGN_TENSOR) float tile[GEMM_ROWS_MAX * VL];
+    UNROLLED (x, count)
+        vf_store(tile + x * VL, sums[x][0]);
+    gemm_post_heavy(post, operands, tile, VL, count, last);
+    UNROLLED (x, count)
+        sums[x][0] = vf_load(tile + x * VL);
+}
+
+/* Channels [c, c + last) of `count` pixels through the light steps to memory. bf16: results and
+ * operands, which no later pass could round: then it is through all steps. */
 SIMD_INLINE void gemm_finish_pixels(const struct gemm_pixels *p, int64_t c, int64_t last, int count,
-                                    gemm_sums sums)
+                                    bool bf16, gemm_sums sums)
 {
     const float *operands[GEMM_STEP_MAX];
-    for (int k = 0; k < p->post->light; k++) {
+    for (int k = 0; k < (bf16 ? p->post->count : p->post->light); k++) {
         operands[k] = p->operands[k];
         if (operands[k])
-            operands[k] += c * p->post->steps[k].column;
+            operands[k] = float_at(operands[k], c * p->post->steps[k].column, bf16);
     }
-    gemm_light_steps(p->post, operands, false, last, count, 1, sums);
-    float *y = p->y + c;
+    gemm_light_steps(p->post, operands, bf16, last, count, 1, sums);
+    if (bf16 && p->post->light < p->post->count)
+        gemm_heavy_pixels(p->post, operands, last, count, sums);
     UNROLLED (x, count) {
-        if (p->stream)
-            vf_stream(y + x * p->y_pixel, sums[x][0]);
+        int64_t at = c + x * p->y_pixel;
+        if (p->stream && !bf16)
+            vf_stream((float *)p->y + at, sums[x][0]);
         else if (last == VL)
-            vf_store(y + x * p->y_pixel, sums[x][0]);
+            vf_write(p->y, at, sums[x][0], bf16);
         else
-            vf_store_m(y + x * p->y_pixel, vm_first(last), sums[x][0]);
+            vf_write_m(p->y, at, vm_first(last), sums[x][0], bf16);
     }
 }
 

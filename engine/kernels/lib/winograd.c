@@ -182,13 +182,14 @@ SIMD_INLINE void finish_line(int out, const struct winograd_tile *t, int row, in
     if (t->columns == out) {
         UNROLLED (x, out)
             sums[x][0] = vf_add(bias, line[x]);
-        gemm_finish_pixels(&pixels, c, last, out, sums);
+        gemm_finish_pixels(&pixels, c, last, out, false, sums);
         return;
     }
     /* Pixels that do not exist have no operands either: one at a time. */
-    for (int x = 0; x < t->columns; x++, pixels.y += t->y_pixel) {
+    for (int x = 0; x < t->columns; x++) {
         sums[0][0] = vf_add(bias, line[x]);
-        gemm_finish_pixels(&pixels, c, last, 1, sums);
+        gemm_finish_pixels(&pixels, c, last, 1, false, sums);
+        pixels.y = (float *)pixels.y + t->y_pixel;
         for (int k = 0; k < t->post->light; k++)
             if (operands[k])
                 operands[k] += t->post->steps[k].row;
