@@ -8,7 +8,10 @@
  * Two ways to spread the work: "own", where a thread carries a block through all three steps in its
  * second cache and streams the transformed weights, and "shared", where all threads do one step of
  * a larger block together, so that the weights are read once per block. The first wins where there
- * are many tiles and few channels, the second at 14x14x256 and beyond, or with many threads. */
+ * are many tiles and few channels, the second at 14x14x256 and beyond, or with many threads.
+ *
+ * What is bf16 in memory is f32 from the input's transform to the end of the epilogue: a quarter of
+ * the multiplications in f32 is as good as all of them as dot products of bf16. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +34,7 @@ struct kernel_state {
     int64_t packed_step;
     int threads;
     size_t block_bytes;           /* V and M of one block */
+    bool bf16;                    /* x, weights, operands and y are; else f32 */
     bool changing;                /* weights come with each launch */
     float *packed, *bias, *zeros; /* packed NULL: in the workspace */
 };
@@ -77,7 +81,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                         struct error *why)
 {
     const struct tuning *t = &tunings[variant];
-    TRY(conv_shape_from(q, CONV_PLAIN, &s->shape, why));
+    s->bf16 = q->in[0].dtype == DTYPE_BF16;
+    TRY(conv_shape_from(q, s->bf16 ? CONV_BF16 : CONV_PLAIN, &s->shape, why));
     TRY(winograd_fits(&s->shape.window, s->shape.channels, s->shape.out_channels, why));
     s->out = t->out;
     s->shared = t->shared;
@@ -105,9 +110,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->v_step = s->block * s->v_row;
     s->m_step = s->block * s->m_row;
     s->block_bytes = (size_t)(s->points * (s->v_step + s->m_step)) * sizeof(float);
-    s->large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES && s->shape.out_channels % VL == 0 &&
-               s->shape.y_pixel % VL == 0 && s->shape.y_image % VL == 0 &&
-               s->post.light == s->post.count;
+    s->large = !s->bf16 && desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES &&
+               s->shape.out_channels % VL == 0 && s->shape.y_pixel % VL == 0 &&
+               s->shape.y_image % VL == 0 && s->post.light == s->post.count;
     s->packed_step = gemm_packed_floats(&s->plan[0]);
     s->changing = !q->fixed[1];
     return STATUS_OK;
@@ -169,30 +174,39 @@ static void release(struct kernel_state *state)
 
 struct packing {
     const struct kernel_state *state;
-    const float *weights;
+    const void *weights;
     float *packed;
 };
 
-/* Taps of up to VL output channels from m on, of input channel c: to[tap * VL + lane]. */
-static void load_taps(const struct conv_shape *s, const float *weights, int64_t m, int64_t c,
-                      float *to)
+SIMD_INLINE void gather_taps(const struct conv_shape *s, const void *from, bool bf16, int64_t count,
+                             float *to)
 {
-    const float *from = weights + m * s->w_out + c * s->w_in;
+    for (int t = 0; t < WINOGRAD_TAPS; t++)
+        for (int64_t lane = 0; lane < VL; lane++)
+            to[t * VL + lane] =
+                lane < count ? float_read(from, lane * s->w_out + s->w_first + t * s->w_tap, bf16)
+                             : 0.0f;
+}
+
+/* Taps of up to VL output channels from m on, of input channel c: to[tap * VL + lane]. */
+static void load_taps(const struct conv_shape *s, const void *weights, bool bf16, int64_t m,
+                      int64_t c, float *to)
+{
+    const float *from = float_at(weights, m * s->w_out + c * s->w_in, bf16);
     int64_t count = s->out_channels - m < VL ? s->out_channels - m : VL;
     bool backwards = s->w_tap == -1;
-    if (s->w_tap == 1 || backwards) {
+    if (bf16) {
+        gather_taps(s, from, true, count, to);
+    } else if (s->w_tap == 1 || backwards) {
         float *rows[WINOGRAD_TAPS];
         for (int t = 0; t < WINOGRAD_TAPS; t++)
             rows[t] = to + (backwards ? WINOGRAD_TAPS - 1 - t : t) * VL;
         for (int64_t t = 0; t < WINOGRAD_TAPS; t += VL)
             turn_columns(from + t, s->w_out, rows + t,
                          WINOGRAD_TAPS - t < VL ? WINOGRAD_TAPS - t : VL, count);
-        return;
+    } else {
+        gather_taps(s, from, false, count, to);
     }
-    for (int t = 0; t < WINOGRAD_TAPS; t++)
-        for (int64_t lane = 0; lane < VL; lane++)
-            to[t * VL + lane] =
-                lane < count ? from[lane * s->w_out + s->w_first + t * s->w_tap] : 0.0f;
 }
 
 /* Of one panel: every point of it has its own matrix. */
@@ -207,7 +221,7 @@ static void pack_panel(void *context, int64_t panel, int thread)
     for (int64_t c = 0; c < plan->size.k; c++)
         for (int64_t v = 0; v < vectors; v++, to += VL) {
             float taps[WINOGRAD_TAPS * VL];
-            load_taps(&state->shape, p->weights, first + v * VL, c, taps);
+            load_taps(&state->shape, p->weights, state->bf16, first + v * VL, c, taps);
             winograd_weights(state->out, taps, to, state->packed_step);
         }
 }
@@ -267,16 +281,21 @@ static void input_tile(const struct block *b, int64_t index)
     const struct window *w = &s->shape.window;
     struct place p = place_of(s, b->first + index);
     struct winograd_image image = {
-        .first = (const float *)b->args->in[0] + p.image * s->shape.x_image,
+        .first = float_at(b->args->in[0], p.image * s->shape.x_image, s->bf16),
         .rows = w->in[1],
         .columns = w->in[2],
         .row = s->shape.x_at[1],
         .pixel = s->shape.x_at[2],
         .zeros = s->zeros,
+        .bf16 = s->bf16,
     };
     const float *pixels[WINOGRAD_POINTS_MAX];
     winograd_pixels(&image, p.y - w->pad_begin[1], p.x - w->pad_begin[2], s->out + 2, pixels);
-    winograd_input(s->out, pixels, s->shape.channels, b->v + index * s->v_row, s->v_step);
+    float *v = b->v + index * s->v_row;
+    if (s->bf16)
+        winograd_input_bf16(s->out, pixels, s->shape.channels, v, s->v_step);
+    else
+        winograd_input(s->out, pixels, s->shape.channels, v, s->v_step);
 }
 
 static void output_tile(const struct block *b, int64_t index)
@@ -293,15 +312,16 @@ static void output_tile(const struct block *b, int64_t index)
         if (step->input < 0)
             continue;
         int64_t image = shape->folded ? step->row * shape->pixels : step->batch[0];
-        operands[k] = (const float *)b->args->in[step->input] + p.image * image + pixel * step->row;
+        operands[k] =
+            gemm_operand_at(step, b->args->in[step->input], p.image * image + pixel * step->row);
     }
     int64_t rows = w->out[1] - p.y, columns = w->out[2] - p.x;
+    int64_t first = p.image * shape->y_image + pixel * shape->y_pixel;
     struct winograd_tile tile = {.m = b->m + index * s->m_row,
                                  .step = s->m_step,
                                  .channels = shape->out_channels,
                                  .bias = s->bias,
-                                 .y = (float *)b->args->out[0] + p.image * shape->y_image +
-                                      pixel * shape->y_pixel,
+                                 .y = (char *)b->args->out[0] + first * (s->bf16 ? 2 : 4),
                                  .y_row = w->out[2] * shape->y_pixel,
                                  .y_pixel = shape->y_pixel,
                                  .rows = rows < s->out ? (int)rows : s->out,
@@ -309,6 +329,7 @@ static void output_tile(const struct block *b, int64_t index)
                                  .post = &s->post,
                                  .operands = operands,
                                  .operand_row = operand_row,
+                                 .bf16 = s->bf16,
                                  .stream = b->stream};
     winograd_output(s->out, &tile);
 }

@@ -97,15 +97,15 @@ SIMD_INLINE void input_line(int out, const vf *d, int stride, vf *v)
         input_line_2(d, stride, v);
 }
 
-SIMD_INLINE void input_vector(int out, const float *const *pixels, int64_t c, vm mask, bool whole,
-                              float *v, int64_t step)
+SIMD_INLINE void input_vector(int out, bool bf16, const float *const *pixels, int64_t c, vm mask,
+                              bool whole, float *v, int64_t step)
 {
     vf d[WINOGRAD_POINTS_MAX];
     int side = out + 2;
     UNROLLED (x, side) {
         UNROLLED (y, side) {
-            const float *p = pixels[y * side + x] + c;
-            d[y * side + x] = whole ? vf_load(p) : vf_load_m(p, mask);
+            const float *p = pixels[y * side + x];
+            d[y * side + x] = whole ? vf_read(p, c, bf16) : vf_read_m(p, c, mask, bf16);
         }
         input_line(out, d + x, side, d + x);
     }
@@ -116,22 +116,31 @@ SIMD_INLINE void input_vector(int out, const float *const *pixels, int64_t c, vm
     }
 }
 
-SIMD_INLINE void input_tile(int out, const float *const *pixels, int64_t channels, float *v,
-                            int64_t step)
+SIMD_INLINE void input_tile(int out, bool bf16, const float *const *pixels, int64_t channels,
+                            float *v, int64_t step)
 {
     int64_t c = 0;
     for (; c + VL <= channels; c += VL)
-        input_vector(out, pixels, c, vm_first(VL), true, v, step);
+        input_vector(out, bf16, pixels, c, vm_first(VL), true, v, step);
     if (c < channels)
-        input_vector(out, pixels, c, vm_first(channels - c), false, v, step);
+        input_vector(out, bf16, pixels, c, vm_first(channels - c), false, v, step);
 }
 
 void winograd_input(int out, const float *const *pixels, int64_t channels, float *v, int64_t step)
 {
     if (out == 4)
-        input_tile(4, pixels, channels, v, step);
+        input_tile(4, false, pixels, channels, v, step);
     else
-        input_tile(2, pixels, channels, v, step);
+        input_tile(2, false, pixels, channels, v, step);
+}
+
+void winograd_input_bf16(int out, const float *const *pixels, int64_t channels, float *v,
+                         int64_t step)
+{
+    if (out == 4)
+        input_tile(4, true, pixels, channels, v, step);
+    else
+        input_tile(2, true, pixels, channels, v, step);
 }
 
 /* ---- output ---- */
@@ -169,34 +178,39 @@ SIMD_INLINE void output_line(int out, const vf *m, int stride, vf *y)
         output_line_2(m, stride, y);
 }
 
-/* One line of output pixels through the light steps to memory. */
-SIMD_INLINE void finish_line(int out, const struct winograd_tile *t, int row, int64_t c,
+/* One line of output pixels through the light steps to memory; of bf16 through all of them. */
+SIMD_INLINE void finish_line(int out, bool bf16, const struct winograd_tile *t, int row, int64_t c,
                              int64_t last, const vf *line)
 {
     const float *operands[GEMM_STEP_MAX];
-    for (int k = 0; k < t->post->light; k++)
-        operands[k] = t->operands[k] ? t->operands[k] + row * t->operand_row[k] : NULL;
-    struct gemm_pixels pixels = {t->post, operands, t->y + row * t->y_row, t->y_pixel, t->stream};
+    int steps = bf16 ? t->post->count : t->post->light;
+    int64_t element = bf16 ? 2 : 4;
+    for (int k = 0; k < steps; k++)
+        operands[k] =
+            t->operands[k] ? float_at(t->operands[k], row * t->operand_row[k], bf16) : NULL;
+    struct gemm_pixels pixels = {t->post, operands, (char *)t->y + row * t->y_row * element,
+                                 t->y_pixel, t->stream};
     vf bias = vf_load(t->bias + c);
     gemm_sums sums;
     if (t->columns == out) {
         UNROLLED (x, out)
             sums[x][0] = vf_add(bias, line[x]);
-        gemm_finish_pixels(&pixels, c, last, out, false, sums);
+        gemm_finish_pixels(&pixels, c, last, out, bf16, sums);
         return;
     }
     /* Pixels that do not exist have no operands either: one at a time. */
     for (int x = 0; x < t->columns; x++) {
         sums[0][0] = vf_add(bias, line[x]);
-        gemm_finish_pixels(&pixels, c, last, 1, false, sums);
-        pixels.y = (float *)pixels.y + t->y_pixel;
-        for (int k = 0; k < t->post->light; k++)
+        gemm_finish_pixels(&pixels, c, last, 1, bf16, sums);
+        pixels.y = (char *)pixels.y + t->y_pixel * element;
+        for (int k = 0; k < steps; k++)
             if (operands[k])
-                operands[k] += t->post->steps[k].row;
+                operands[k] = float_at(operands[k], t->post->steps[k].row, bf16);
     }
 }
 
-SIMD_INLINE void output_vector(int out, const struct winograd_tile *t, int64_t c, int64_t last)
+SIMD_INLINE void output_vector(int out, bool bf16, const struct winograd_tile *t, int64_t c,
+                               int64_t last)
 {
     vf m[WINOGRAD_POINTS_MAX];
     int side = out + 2;
@@ -207,17 +221,17 @@ SIMD_INLINE void output_vector(int out, const struct winograd_tile *t, int64_t c
     }
     for (int y = 0; y < t->rows; y++) {
         output_line(out, m + y * side, 1, m + y * side);
-        finish_line(out, t, y, c, last, m + y * side);
+        finish_line(out, bf16, t, y, c, last, m + y * side);
     }
 }
 
-SIMD_INLINE void output_tile(int out, const struct winograd_tile *t)
+SIMD_INLINE void output_tile(int out, bool bf16, const struct winograd_tile *t)
 {
     int64_t c = 0;
     for (; c + VL <= t->channels; c += VL)
-        output_vector(out, t, c, VL);
+        output_vector(out, bf16, t, c, VL);
     if (c < t->channels)
-        output_vector(out, t, c, t->channels - c);
+        output_vector(out, bf16, t, c, t->channels - c);
 }
 
 static void heavy_steps(const struct winograd_tile *t)
@@ -226,18 +240,22 @@ static void heavy_steps(const struct winograd_tile *t)
     for (int row = 0; row < t->rows; row++) {
         for (int k = t->post->light; k < t->post->count; k++)
             operands[k] = t->operands[k] ? t->operands[k] + row * t->operand_row[k] : NULL;
-        gemm_post_heavy(t->post, operands, t->y + row * t->y_row, t->y_pixel, t->columns,
+        gemm_post_heavy(t->post, operands, (float *)t->y + row * t->y_row, t->y_pixel, t->columns,
                         t->channels);
     }
 }
 
 void winograd_output(int out, const struct winograd_tile *tile)
 {
-    if (out == 4)
-        output_tile(4, tile);
+    if (out == 4 && tile->bf16)
+        output_tile(4, true, tile);
+    else if (tile->bf16)
+        output_tile(2, true, tile);
+    else if (out == 4)
+        output_tile(4, false, tile);
     else
-        output_tile(2, tile);
-    if (tile->post->light < tile->post->count)
+        output_tile(2, false, tile);
+    if (!tile->bf16 && tile->post->light < tile->post->count)
         heavy_steps(tile);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/gemm_post.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/ops/lib/window.h"
 
 enum {
@@ -45,12 +46,13 @@ static inline int64_t winograd_row(int64_t channels)
     return round_up(channels, WINOGRAD_LINE) + WINOGRAD_LINE;
 }
 
-/* An image of float pixels with all their channels, and what stands for pixels outside it. */
+/* An image of pixels with all their channels, and what stands for pixels outside it. */
 struct winograd_image {
     const float *first;
     int64_t rows, columns;
-    int64_t row, pixel; /* floats between neighbours */
+    int64_t row, pixel; /* elements between neighbours */
     const float *zeros; /* at least as many as channels */
+    bool bf16;          /* the pixels are, behind pointers to floats; else f32 */
 };
 
 /* The square of side * side pixels from (y, x) on: their addresses. */
@@ -60,7 +62,8 @@ static inline void winograd_pixels(const struct winograd_image *image, int64_t y
     for (int64_t i = y; i < y + side; i++)
         for (int64_t j = x; j < x + side; j++) {
             bool inside = i >= 0 && i < image->rows && j >= 0 && j < image->columns;
-            *pixels++ = inside ? image->first + i * image->row + j * image->pixel : image->zeros;
+            int64_t at = i * image->row + j * image->pixel;
+            *pixels++ = inside ? float_at(image->first, at, image->bf16) : image->zeros;
         }
 }
 
@@ -68,6 +71,10 @@ static inline void winograd_pixels(const struct winograd_image *image, int64_t y
  * pixels: of the tile, row by row; out: 2 or 4. */
 #define winograd_input SIMD_FN(winograd_input)
 void winograd_input(int out, const float *const *pixels, int64_t channels, float *v, int64_t step);
+/* The same of pixels of bf16. */
+#define winograd_input_bf16 SIMD_FN(winograd_input_bf16)
+void winograd_input_bf16(int out, const float *const *pixels, int64_t channels, float *v,
+                         int64_t step);
 
 /* One tile of output. */
 struct winograd_tile {
@@ -75,10 +82,11 @@ struct winograd_tile {
     int64_t step;
     int64_t channels;
     const float *bias; /* padded to vectors */
-    float *y;          /* first pixel; `rows` by `columns` of them exist */
+    void *y;           /* first pixel; `rows` by `columns` of them exist */
     int64_t y_row, y_pixel;
     int rows, columns;
-    bool stream; /* past the caches: all pixels and channels on vector boundaries */
+    bool bf16;   /* y and operands are; else f32 */
+    bool stream; /* past the caches: all pixels and channels on vector boundaries; f32 alone */
     const struct gemm_post *post;
     const float *const *operands; /* for the first pixel */
     const int64_t *operand_row;   /* per step: distance between rows of pixels */
