@@ -5,7 +5,9 @@
  * same taps, each a fixed number of pixels away: a "phase", which is a convolution of stride 1 by
  * some of the taps and so an implicit matrix product (conv_igemm.c). Every tap belongs to one
  * phase, and no product with zeros is computed. The product's rows are written where they belong, a
- * stride apart; what no tap reaches is filled with the bias. */
+ * stride apart; what no tap reaches is filled with the bias.
+ *
+ * Tensors of bf16 are multiplied as words of two channels each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,9 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/gemm.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/simd_square.h"
+#include "engine/kernels/lib/word_tunings.h"
 #include "engine/ops/lib/window.h"
 
 enum { X, WEIGHTS, BIAS };
@@ -45,7 +49,10 @@ struct tap_at {
 struct kernel_state {
     struct window w; /* rank 3 */
     int64_t images, channels, out_channels, group_in, group_out, taps;
-    int64_t round; /* images at a time */
+    bool bf16;       /* all tensors are; else f32 */
+    int64_t element; /* bytes of one */
+    int64_t depth;   /* of a tap in a product: channels of a group, or words of them */
+    int64_t round;   /* images at a time */
     int phases;
     struct conv_phase phase[PHASES_MAX];
     bool has_bias, changing;
@@ -109,6 +116,35 @@ static int64_t round_of(const struct kernel_state *s, int threads)
     return round;
 }
 
+static double macs_of(const struct kernel_state *s)
+{
+    return (double)s->images * (double)window_in_count(&s->w) * (double)s->channels *
+           (double)s->group_out * (double)s->taps;
+}
+
+static struct gemm_plan plan_words(const struct kernel_state *s, struct gemm_size size, int variant)
+{
+    const struct word_tuning *t;
+    int count = word_tunings(2, macs_of(s), 0, &t);
+    word_tunings(2, macs_of(s), variant < count ? variant : count - 1, &t);
+    size.math = t->math;
+    size.narrow = 2;
+    size.vectors = t->vectors;
+    size.rows = t->rows;
+    size.block_k = 512;
+    size.row_bytes = s->group_in * s->element;
+    size.copy = s->group_in % 2 ||
+                (size.m >= t->rows && size.k >= 64 && gemm_rows_collide(s->channels / 2, t->rows));
+    return gemm_plan_for(&size);
+}
+
+static struct gemm_plan plan_floats(const struct kernel_state *s, struct gemm_size size,
+                                    int variant)
+{
+    int count = gemm_variant_count(&size, s->channels, s->large);
+    return gemm_variant(&size, s->channels, s->large, variant < count ? variant : count - 1);
+}
+
 static void plan_phases(struct kernel_state *s, int threads, int variant)
 {
     const int64_t *stride = s->w.stride;
@@ -123,11 +159,10 @@ static void plan_phases(struct kernel_state *s, int threads, int variant)
                                  .m = s->round * p->rows,
                                  .n = s->group_out,
                                  .taps = p->taps,
-                                 .k = s->group_in,
+                                 .k = s->depth,
                                  .spread = s->apart,
                                  .threads = threads};
-        int count = gemm_variant_count(&size, s->channels, s->large);
-        p->plan = gemm_variant(&size, s->channels, s->large, variant < count ? variant : count - 1);
+        p->plan = s->bf16 ? plan_words(s, size, variant) : plan_floats(s, size, variant);
         p->packed = s->packed_floats;
         s->packed_floats += gemm_packed_floats(&p->plan) * s->w.group;
         size_t bytes = gemm_workspace(&p->plan);
@@ -139,8 +174,8 @@ static void plan_phases(struct kernel_state *s, int threads, int variant)
 
 static enum status check(const struct kernel_query *q, struct error *why)
 {
-    if (!query_all_dtype(q, DTYPE_F32))
-        return UNSUPPORTED(why, "only f32");
+    if (!query_all_dtype(q, DTYPE_F32) && !query_all_dtype(q, DTYPE_BF16))
+        return UNSUPPORTED(why, "neither all f32 nor all bf16");
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (!desc_is_nhwc(&q->in[X]) || !desc_is_nhwc(&q->out[0]))
@@ -168,6 +203,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->group_in = s->channels / s->w.group;
     s->group_out = s->out_channels / s->w.group;
     s->taps = window_taps(&s->w);
+    s->bf16 = q->in[X].dtype == DTYPE_BF16;
+    s->element = (int64_t)dtype_size(q->in[X].dtype);
+    s->depth = s->bf16 ? divide_up(s->group_in, 2) : s->group_in;
     s->has_bias = q->node->op_inputs > BIAS && query_in(q, BIAS);
     s->changing = !query_fixed(q, WEIGHTS) || (s->has_bias && !query_fixed(q, BIAS));
     s->large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
@@ -190,6 +228,9 @@ static const struct conv_phase *largest(const struct kernel_state *s)
 static int variants(const struct kernel_state *s)
 {
     const struct conv_phase *p = largest(s);
+    const struct word_tuning *none;
+    if (p->taps && s->bf16)
+        return word_tunings(2, macs_of(s), 0, &none);
     return p->taps ? gemm_variant_count(&p->plan.size, s->channels, s->large) : 1;
 }
 
@@ -266,18 +307,18 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
 
 struct packing {
     const struct kernel_state *state;
-    const float *weights;
+    const void *weights;
     float *packed;
 };
 
-/* Where gemm.h wants a vector of output channels, from channel n on, of input channel k of a group
- * through one tap; *next floats from there that of the next input channel. */
+/* Where gemm.h wants a vector of output channels, from channel n on, of input channel (or word) k
+ * of a group through one tap; *next floats from there that of the next one. */
 static float *place_of_weights(const struct packing *job, int64_t tap, int64_t group, int64_t k,
                                int64_t n, int64_t *next)
 {
     const struct kernel_state *s = job->state;
     const struct conv_phase *p = &s->phase[s->tap_at[tap].phase];
-    int64_t depth = p->taps * s->group_in, row = s->tap_at[tap].index * s->group_in + k;
+    int64_t depth = p->taps * s->depth, row = s->tap_at[tap].index * s->depth + k;
     int64_t full = (int64_t)p->plan.size.vectors * VL, panel = n / full;
     *next = gemm_panel_vectors(&p->plan, panel) * VL;
     return job->packed + p->packed + group * gemm_packed_floats(&p->plan) + panel * full * depth +
@@ -298,8 +339,8 @@ static void pack_vectors(const struct packing *job, int64_t group, int64_t k, in
     }
     for (int64_t end = smaller(k + PACK_CHANNELS, s->group_in); k < end; k++) {
         int64_t row = group * s->group_in + k;
-        turn_columns(job->weights + (row * s->group_out + n) * s->taps + tap, s->taps, to, count,
-                     columns);
+        turn_columns((const float *)job->weights + (row * s->group_out + n) * s->taps + tap,
+                     s->taps, to, count, columns);
         for (int64_t t = 0; t < count; t++)
             to[t] += next[t];
     }
@@ -309,12 +350,31 @@ static void pack_vectors(const struct packing *job, int64_t group, int64_t k, in
 static void pack_row(const struct packing *job, int64_t group, int64_t k)
 {
     const struct kernel_state *s = job->state;
-    const float *from = job->weights + (group * s->group_in + k) * s->group_out;
+    const float *from = (const float *)job->weights + (group * s->group_in + k) * s->group_out;
     int64_t step = (int64_t)s->phase[s->tap_at[0].phase].plan.size.vectors * VL, next;
     for (int64_t first = 0; first < s->group_out; first += step) {
         float *to = place_of_weights(job, 0, group, k, first, &next);
         for (int64_t n = 0; n < next; n += VL)
             vf_store(to + n, vf_load_m(from + first + n, vm_first(s->group_out - first - n)));
+    }
+}
+
+/* Words of up to VL output channels through one tap, of PACK_CHANNELS input channels. */
+static void pack_words(const struct packing *job, int64_t group, int64_t k, int64_t n, int64_t tap)
+{
+    const struct kernel_state *s = job->state;
+    int64_t columns = smaller(s->group_out - n, VL), next, line = s->group_out * s->taps;
+    if (s->tap_at[tap].phase == NONE)
+        return;
+    float *to = place_of_weights(job, tap, group, k / 2, n, &next);
+    for (int64_t end = smaller(k + PACK_CHANNELS, s->group_in); k < end; k += 2, to += next) {
+        int64_t row = group * s->group_in + k;
+        const uint16_t *from =
+            (const uint16_t *)job->weights + (row * s->group_out + n) * s->taps + tap;
+        uint32_t words[VL] = {0};
+        for (int64_t lane = 0; lane < columns; lane++, from += s->taps)
+            words[lane] = from[0] | (k + 1 < s->group_in ? (uint32_t)from[line] << 16 : 0);
+        memcpy(to, words, sizeof(words));
     }
 }
 
@@ -330,6 +390,9 @@ static void pack_block(void *context, int64_t task, int thread)
             end = smaller(first + PACK_COLUMNS, s->group_out);
     int64_t k = task / columns % blocks * PACK_CHANNELS, group = task / columns / blocks;
     for (int64_t n = first; n < end; n += VL)
+        for (int64_t tap = 0; s->bf16 && tap < s->taps; tap++)
+            pack_words(job, group, k, n, tap);
+    for (int64_t n = first; n < end && !s->bf16; n += VL)
         for (int64_t tap = 0; tap < s->taps; tap += VL)
             pack_vectors(job, group, k, n, tap, smaller(s->taps - tap, VL));
 }
@@ -345,13 +408,13 @@ static void pack(struct kernel_state *s, const struct kernel_args *args)
 {
     struct packing job = {s, args->in[WEIGHTS], packed_weights(s, args)};
     int64_t blocks = divide_up(s->group_in, PACK_CHANNELS) * divide_up(s->group_out, PACK_COLUMNS);
-    if (s->taps > 1)
+    if (s->taps > 1 || s->bf16)
         pool_run(args->pool, s->w.group * blocks, pack_block, &job);
     else if (s->tap_at[0].phase != NONE)
         pool_run(args->pool, s->channels, pack_channel, &job);
-    for (int64_t g = 0; s->bias && g < s->w.group; g++)
-        memcpy(s->bias + g * s->bias_row, (const float *)args->in[BIAS] + g * s->group_out,
-               (size_t)s->group_out * sizeof(float));
+    for (int64_t n = 0; s->bias && n < s->out_channels; n++)
+        s->bias[n / s->group_out * s->bias_row + n % s->group_out] =
+            float_read(args->in[BIAS], n, s->bf16);
 }
 
 /* ---- products ---- */
@@ -359,8 +422,8 @@ static void pack(struct kernel_state *s, const struct kernel_args *args)
 struct source {
     const struct kernel_state *state;
     const struct conv_phase *phase;
-    const float *x; /* the round's first image */
-    float *y;
+    const char *x; /* the round's first image */
+    char *y;
 };
 
 /* A result of a phase, by its image and its number along each dimension. */
@@ -390,23 +453,24 @@ static void next_line(const struct conv_phase *p, struct place *place)
 }
 
 /* Addresses of the pixels that `run` results of a line read, one per tap. */
-static void point_line(const struct source *from, const float *image, const struct place *place,
+static void point_line(const struct source *from, const char *image, const struct place *place,
                        int64_t run, const float **to, int64_t step)
 {
     const struct kernel_state *s = from->state;
     const struct side *side = from->phase->side;
     const int64_t *in = s->w.in;
+    int64_t pixel = s->channels * s->element;
     int64_t z = place->at[0] + side[0].shift;
     for (int64_t a = 0; a < side[0].taps; a++, z -= side[0].pixels) {
         int64_t y = place->at[1] + side[1].shift;
         for (int64_t b = 0; b < side[1].taps; b++, y -= side[1].pixels) {
             int64_t x = place->at[2] + side[2].shift;
             bool inside = (uint64_t)z < (uint64_t)in[0] && (uint64_t)y < (uint64_t)in[1];
-            const float *line = image + (z * in[1] + y) * in[2] * s->channels;
+            const char *line = image + (z * in[1] + y) * in[2] * pixel;
             for (int64_t c = 0; c < side[2].taps; c++, x -= side[2].pixels, to += step)
                 for (int64_t m = 0; m < run; m++)
                     to[m] = inside && (uint64_t)(x + m) < (uint64_t)in[2]
-                                ? line + (x + m) * s->channels
+                                ? (const float *)(const void *)(line + (x + m) * pixel)
                                 : s->zeros;
         }
     }
@@ -416,8 +480,8 @@ static void rows(const struct gemm_rows *wanted, const float **to, int64_t step)
 {
     const struct source *from = wanted->source;
     const struct kernel_state *s = from->state;
-    int64_t plane = window_in_count(&s->w) * s->channels, count = wanted->count;
-    const float *x = from->x + wanted->batch * s->group_in;
+    int64_t plane = window_in_count(&s->w) * s->channels * s->element, count = wanted->count;
+    const char *x = from->x + wanted->batch * s->group_in * s->element;
     struct place place = place_of(from->phase, wanted->row);
     while (count > 0) {
         int64_t left = from->phase->side[SPATIAL_MAX - 1].count - place.at[SPATIAL_MAX - 1];
@@ -462,7 +526,7 @@ static void fill_line(void *context, int64_t line, int thread)
     const struct kernel_state *s = job->state;
     const struct side *side = &job->phase->side[SPATIAL_MAX - 1];
     struct place place = place_of(job->phase, line * side->count);
-    float *y = job->y + offset_of(s, job->phase, &place);
+    float *y = (float *)(void *)job->y + offset_of(s, job->phase, &place);
     bool stream = s->large && !s->bias && s->out_channels % VL == 0 &&
                   (uintptr_t)job->y % (VL * sizeof(float)) == 0;
     for (int64_t k = 0; k < side->count; k++, y += s->w.stride[2] * s->out_channels) {
@@ -476,6 +540,21 @@ static void fill_line(void *context, int64_t line, int thread)
     }
     if (stream)
         simd_fence();
+}
+
+static void fill_line_bf16(void *context, int64_t line, int thread)
+{
+    (void)thread;
+    const struct source *job = context;
+    const struct kernel_state *s = job->state;
+    const struct side *side = &job->phase->side[SPATIAL_MAX - 1];
+    struct place place = place_of(job->phase, line * side->count);
+    uint16_t *y = (uint16_t *)(void *)job->y + offset_of(s, job->phase, &place);
+    for (int64_t k = 0; k < side->count; k++, y += s->w.stride[2] * s->out_channels) {
+        memset(y, 0, (size_t)s->out_channels * sizeof(*y));
+        for (int64_t n = 0; s->bias && n < s->out_channels; n++)
+            y[n] = bfloat_from_float(s->bias[n / s->group_out * s->bias_row + n % s->group_out]);
+    }
 }
 
 static void run_phase(struct source *job, const struct kernel_args *args)
@@ -501,17 +580,19 @@ static void run_phase(struct source *job, const struct kernel_args *args)
     if (p->taps)
         gemm_run(&p->plan, &call, args->pool);
     else
-        pool_run(args->pool, s->round * p->rows / p->side[SPATIAL_MAX - 1].count, fill_line, job);
+        pool_run(args->pool, s->round * p->rows / p->side[SPATIAL_MAX - 1].count,
+                 s->bf16 ? fill_line_bf16 : fill_line, job);
 }
 
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
-    const float *x = args->in[X];
-    float *y = args->out[0];
+    const char *x = args->in[X];
+    char *y = args->out[0];
+    int64_t x_image = window_in_count(&s->w) * s->channels * s->element;
+    int64_t y_image = window_out_count(&s->w) * s->out_channels * s->element;
     for (int64_t image = 0; image < s->images; image += s->round)
         for (int k = 0; k < s->phases; k++) {
-            struct source job = {s, &s->phase[k], x + image * window_in_count(&s->w) * s->channels,
-                                 y + image * window_out_count(&s->w) * s->out_channels};
+            struct source job = {s, &s->phase[k], x + image * x_image, y + image * y_image};
             run_phase(&job, args);
         }
 }

@@ -343,6 +343,22 @@ static void run_spread(gemm_tile_fn *run, const struct gemm_tile *tile, const in
     copy_sums(&here, places, c, rows, true);
 }
 
+/* The same of a narrow C: sums that wait for another pass do not lie in it. */
+static void run_spread_narrow(gemm_tile_fn *run, const struct gemm_tile *tile,
+                              const int64_t *places, char *c, const struct gemm_size *size,
+                              int64_t rows, int vectors)
+{
+    struct gemm_tile here = *tile;
+    _Alignas(64) char results[GEMM_ROWS_MAX * GEMM_VECTORS_MAX * VL * sizeof(float)];
+    size_t bytes = (size_t)(((vectors - 1) * VL + tile->last) * size->narrow);
+    here.narrow_row = vectors * VL;
+    if (tile->narrow)
+        here.narrow = results;
+    run(&here);
+    for (int64_t m = 0; m < rows && tile->narrow; m++)
+        memcpy(c + places[m] * size->narrow, results + m * here.narrow_row * size->narrow, bytes);
+}
+
 static bool reads_padding(const float *const *rows, int64_t count, const float *zeros)
 {
     for (int64_t m = 0; m < count; m++)
@@ -373,10 +389,15 @@ static void run_tile(const struct chunk *k, gemm_tile_fn *run, const struct gemm
     bool changes = tile->taps || !tile->resume || tile->post || tile->narrow;
     if (!changes)
         return;
-    if (k->places)
-        run_spread(run, tile, k->places + (index - k->tile0) * p->size.rows,
-                   k->c + panel * p->size.vectors * VL, tile_row(p, index + 1) - tile_row(p, index),
-                   (int)gemm_panel_vectors(p, panel));
+    int64_t column = panel * p->size.vectors * VL;
+    if (k->places && k->narrow)
+        run_spread_narrow(run, tile, k->places + (index - k->tile0) * p->size.rows,
+                          k->narrow + column * p->size.narrow, &p->size,
+                          tile_row(p, index + 1) - tile_row(p, index),
+                          (int)gemm_panel_vectors(p, panel));
+    else if (k->places)
+        run_spread(run, tile, k->places + (index - k->tile0) * p->size.rows, k->c + column,
+                   tile_row(p, index + 1) - tile_row(p, index), (int)gemm_panel_vectors(p, panel));
     else
         run(tile);
 }

@@ -121,7 +121,7 @@ struct gemm_rows {
 };
 /* Writes their addresses: to[tap * step + i]. */
 typedef void gemm_rows_fn(const struct gemm_rows *rows, const float **to, int64_t step);
-/* Writes where those rows of C begin, in floats from that of the batch. */
+/* Writes where those rows of C begin, in its elements from that of the batch. */
 typedef void gemm_places_fn(const struct gemm_rows *rows, int64_t *to);
 /* Prepares all rows of a chunk in scratch, before their addresses are asked for. */
 typedef void gemm_begin_fn(const struct gemm_rows *rows);
