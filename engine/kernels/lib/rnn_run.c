@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/rnn_run.h"
 
+#include <limits.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/numbers/integers.h"
-#include "engine/kernels/lib/simd_square.h"
+#include "engine/kernels/lib/word_tunings.h"
 #include "engine/kernels/lib/workspace.h"
 
 enum {
@@ -17,6 +17,7 @@ enum {
 /* Pieces of the workspace, in floats but for the lines. */
 struct scratch {
     float *projected, *h[2], *c, *z;
+    uint16_t *narrow_h[2], *narrow_c; /* see struct rnn_line */
     struct rnn_line *lines;
     void *gemm;
     size_t bytes;
@@ -33,24 +34,43 @@ struct walk {
 
 /* ---- workspace ---- */
 
-static struct scratch lay_out(const struct rnn_shape *s, const struct gemm_plan *projection,
-                              void *base)
+static size_t state_bytes(const struct kernel_state *state)
 {
+    return (size_t)(state->shape.batch * state->row) * sizeof(float);
+}
+
+static size_t narrow_bytes(const struct kernel_state *state)
+{
+    return state->math == GEMM_BF16_DOT ? state_bytes(state) / 2 : 0;
+}
+
+static struct scratch lay_out(const struct kernel_state *state, void *base)
+{
+    const struct rnn_shape *s = &state->shape;
     struct scratch scratch = {0};
-    size_t state = (size_t)(s->batch * s->hidden) * sizeof(float);
     size_t rows = (size_t)(s->steps * s->batch), width = (size_t)(s->gates * s->hidden);
     scratch.projected = take_bytes(base, &scratch.bytes, rows * width * sizeof(float));
-    scratch.h[0] = take_bytes(base, &scratch.bytes, state);
-    scratch.h[1] = take_bytes(base, &scratch.bytes, state);
-    scratch.c = take_bytes(base, &scratch.bytes, state);
-    scratch.z = take_bytes(base, &scratch.bytes, state);
+    scratch.h[0] = take_bytes(base, &scratch.bytes, state_bytes(state));
+    scratch.h[1] = take_bytes(base, &scratch.bytes, state_bytes(state));
+    scratch.c = take_bytes(base, &scratch.bytes, state_bytes(state));
+    scratch.z = take_bytes(base, &scratch.bytes, state_bytes(state));
+    scratch.narrow_h[0] = take_bytes(base, &scratch.bytes, narrow_bytes(state));
+    scratch.narrow_h[1] = take_bytes(base, &scratch.bytes, narrow_bytes(state));
+    scratch.narrow_c = take_bytes(base, &scratch.bytes, narrow_bytes(state));
     scratch.lines = take_bytes(base, &scratch.bytes, (size_t)s->batch * sizeof(*scratch.lines));
-    scratch.gemm = take_bytes(base, &scratch.bytes, gemm_workspace(projection));
+    scratch.gemm = take_bytes(base, &scratch.bytes, gemm_workspace(&state->projection));
     return scratch;
 }
 
-static struct gemm_plan projection_of(const struct rnn_shape *s, int threads)
+static double projection_macs(const struct rnn_shape *s)
 {
+    return (double)(s->steps * s->batch) * (double)(s->gates * s->hidden) * (double)s->input;
+}
+
+static struct gemm_plan projection_of(const struct kernel_state *state, int variant, int threads)
+{
+    const struct rnn_shape *s = &state->shape;
+    const struct word_tuning *t;
     struct gemm_size size = {.batch = 1,
                              .m = s->steps * s->batch,
                              .n = s->gates * s->hidden,
@@ -59,6 +79,15 @@ static struct gemm_plan projection_of(const struct rnn_shape *s, int threads)
                              .vectors = VL == 16 ? 4 : 2,
                              .block_k = 512,
                              .threads = threads};
+    if (state->bf16) {
+        word_tunings(sizeof(uint16_t), projection_macs(s), variant, &t);
+        size.k = divide_up(s->input, 2);
+        size.math = t->math;
+        size.row_bytes = s->input * (int64_t)sizeof(uint16_t);
+        size.copy = s->input % 2 != 0;
+        size.vectors = t->vectors;
+        size.rows = t->rows;
+    }
     return gemm_plan_for(&size);
 }
 
@@ -78,33 +107,35 @@ static bool usual_activations(const struct node *node, const struct rnn_kernel *
     return true;
 }
 
-static enum status check_tensors(const struct kernel_query *q, struct error *why)
+static enum status check_tensors(const struct kernel_query *q, bool bf16, struct error *why)
 {
+    enum dtype floats = bf16 ? DTYPE_BF16 : DTYPE_F32;
     for (int k = 0; k < q->in_count; k++) {
         if (!query_in(q, k))
             continue;
-        if (q->in[k].dtype != (k == RNN_LENGTHS ? DTYPE_I32 : DTYPE_F32))
+        if (q->in[k].dtype != (k == RNN_LENGTHS ? DTYPE_I32 : floats))
             return UNSUPPORTED(why, "input %d is %s", k, dtype_name(q->in[k].dtype));
         if (!desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain", k);
     }
     for (int k = 0; k < q->out_count; k++)
-        if (q->out[k].dtype != DTYPE_NONE && !desc_is_plain(&q->out[k]))
-            return UNSUPPORTED(why, "output %d is not plain", k);
+        if (q->out[k].dtype != DTYPE_NONE &&
+            (q->out[k].dtype != floats || !desc_is_plain(&q->out[k])))
+            return UNSUPPORTED(why, "output %d is not plain %s", k, dtype_name(floats));
     return STATUS_OK;
 }
 
 static int64_t parts_of(const struct kernel_state *state, int64_t threads)
 {
     const struct rnn_shape *s = &state->shape;
-    int64_t bytes = s->gates * s->hidden * s->hidden * (int64_t)sizeof(float);
+    int64_t bytes = s->gates * s->hidden * state->words * (int64_t)sizeof(float);
     if (threads == 1 || bytes > PART_BYTES || s->batch < threads * PART_LINES)
         return 1;
     int64_t parts = s->batch / PART_LINES;
     return parts < 4 * threads ? parts : 4 * threads;
 }
 
-enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kernel,
+enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kernel, int variant,
                      struct kernel_state *state, struct error *why)
 {
     struct rnn_shape *s = &state->shape;
@@ -114,15 +145,21 @@ enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kern
         return UNSUPPORTED(why, "no clip and no input_forget");
     if (!usual_activations(q->node, kernel))
         return UNSUPPORTED(why, "activations other than the usual ones");
-    TRY(check_tensors(q, why));
+    state->bf16 = q->in[RNN_X].dtype == DTYPE_BF16;
+    TRY(check_tensors(q, state->bf16, why));
     TRY(rnn_shape_from(q->node, kernel->gates, &q->in[RNN_X].shape, &q->in[RNN_R].shape, s, why));
     if (s->steps * s->batch * s->input * s->hidden == 0)
         return UNSUPPORTED(why, "an empty sequence");
     state->kernel = kernel;
-    state->projection = projection_of(s, q->threads);
+    state->words = state->bf16 ? divide_up(s->hidden, 2) : s->hidden;
+    state->row = state->bf16 ? 2 * state->words : s->hidden;
+    state->projection = projection_of(state, variant, q->threads);
+    state->math = state->projection.size.math;
+    if (kernel->delicate && state->bf16)
+        state->math = GEMM_BF16;
     state->blocks = divide_up(s->hidden, VL);
     state->parts = parts_of(state, q->threads);
-    state->workspace = lay_out(s, &state->projection, NULL).bytes;
+    state->workspace = lay_out(state, NULL).bytes;
     for (int k = 0; k < q->in_count; k++) {
         bool weight = k == RNN_W || k == RNN_R || k == RNN_BIAS;
         state->given |= query_in(q, k) ? 1u << k : 0;
@@ -133,115 +170,18 @@ enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kern
     return STATUS_OK;
 }
 
-/* ---- packing ---- */
-
-/* R of one launch, and where its blocks of units go. */
-struct recurrent {
-    const struct kernel_state *state;
-    const float *r; /* [gates][H][H] */
-    const struct rnn_weights *to;
-};
-
-static void pack_block(void *context, int64_t block, int thread)
+int rnn_variants(const struct kernel_state *state)
 {
-    const struct recurrent *from = context;
-    const struct rnn_kernel *kernel = from->state->kernel;
-    int64_t hidden = from->state->shape.hidden, unit = block * VL;
-    int64_t units = hidden - unit < VL ? hidden - unit : VL;
-    (void)thread;
-    for (int p = 0; p < kernel->phases; p++) {
-        int first = kernel->phase_gates[p].first, count = kernel->phase_gates[p].count;
-        struct turn turn = {.from_row = hidden, .to_row = count * VL};
-        for (int g = 0; g < count; g++) {
-            turn.from = from->r + ((first + g) * hidden + unit) * hidden;
-            turn.to = from->to->r[p] + (unit * hidden) * count + g * VL;
-            turn_rows(turn, units, hidden, vf_set1(1.0f));
-        }
-    }
-}
-
-/* bias: x's half, then r's. */
-static void pack_bias(const struct kernel_state *state, const float *bias, struct rnn_weights *to)
-{
-    int64_t hidden = state->shape.hidden, width = state->shape.gates * hidden;
-    memset(to->bias, 0, (size_t)gemm_bias_floats(&state->projection) * sizeof(float));
-    memset(to->apart, 0, (size_t)(state->blocks * VL) * sizeof(float));
-    for (int64_t k = 0; bias && k < width; k++) {
-        bool apart = state->kernel->apart && k >= width - hidden;
-        to->bias[k] = bias[k] + (apart ? 0 : bias[width + k]);
-        if (apart)
-            to->apart[k - (width - hidden)] = bias[width + k];
-    }
-}
-
-/* Places all packed weights from base on, NULL: nowhere; returns their bytes. */
-static size_t place_weights(const struct kernel_state *state, char *base, struct rnn_weights *to)
-{
-    const struct rnn_kernel *kernel = state->kernel;
-    size_t at = 0, number = sizeof(float);
-    for (int d = 0; d < state->shape.directions; d++, to++) {
-        to->w = take_bytes(base, &at, (size_t)gemm_packed_floats(&state->projection) * number);
-        to->bias = take_bytes(base, &at, (size_t)gemm_bias_floats(&state->projection) * number);
-        to->apart = take_bytes(base, &at, (size_t)(state->blocks * VL) * number);
-        for (int p = 0; p < kernel->phases; p++) {
-            int64_t panel = state->shape.hidden * kernel->phase_gates[p].count * VL;
-            to->r[p] = take_bytes(base, &at, (size_t)(state->blocks * panel) * number);
-        }
-    }
-    return at;
-}
-
-static size_t weight_bytes(const struct kernel_state *state)
-{
-    struct rnn_weights nowhere[RNN_DIRECTIONS];
-    return place_weights(state, NULL, nowhere);
-}
-
-size_t rnn_workspace(const struct kernel_state *state)
-{
-    return state->workspace + (state->changing ? weight_bytes(state) : 0);
-}
-
-void rnn_release(struct kernel_state *state)
-{
-    memory_free(state->packed);
-}
-
-enum status rnn_prepare(const struct kernel_query *q, struct kernel_state *state,
-                        size_t *packed_bytes, struct error *err)
-{
-    (void)q;
-    if (state->changing)
-        return STATUS_OK;
-    *packed_bytes = weight_bytes(state);
-    state->packed = memory_alloc(*packed_bytes);
-    return state->packed ? STATUS_OK : FAIL_NO_MEMORY(err);
-}
-
-void rnn_pack(struct kernel_state *state, const struct kernel_args *args)
-{
-    const struct rnn_shape *s = &state->shape;
-    int64_t width = s->gates * s->hidden;
-    const float *w = args->in[RNN_W], *r = args->in[RNN_R];
-    const float *bias = state->given >> RNN_BIAS & 1 ? args->in[RNN_BIAS] : NULL;
-    char *base = state->packed ? state->packed : (char *)args->workspace + state->workspace;
-    place_weights(state, base, state->weights);
-    for (int d = 0; d < s->directions; d++) {
-        struct rnn_weights *to = &state->weights[d];
-        struct gemm_source_b from = {
-            .b = w + d * width * s->input, .row = 1, .column = s->input, .scale = 1};
-        struct recurrent recurrent = {state, r + d * width * s->hidden, to};
-        gemm_pack(&state->projection, &from, args->pool, to->w);
-        pool_run(args->pool, state->blocks, pack_block, &recurrent);
-        pack_bias(state, bias ? bias + d * 2 * width : NULL, to);
-    }
+    const struct word_tuning *none;
+    double macs = projection_macs(&state->shape);
+    return state->bf16 ? word_tunings(sizeof(uint16_t), macs, INT_MAX, &none) : 1;
 }
 
 /* ---- running ---- */
 
 struct projected_rows {
-    const float *x;
-    int64_t input;
+    const char *x;
+    int64_t bytes; /* of a row */
 };
 
 static void rows_of_x(const struct gemm_rows *rows, const float **to, int64_t step)
@@ -249,14 +189,14 @@ static void rows_of_x(const struct gemm_rows *rows, const float **to, int64_t st
     const struct projected_rows *from = rows->source;
     (void)step;
     for (int64_t m = 0; m < rows->count; m++)
-        to[m] = from->x + (rows->row + m) * from->input;
+        to[m] = (const float *)(const void *)(from->x + (rows->row + m) * from->bytes);
 }
 
 static void project(const struct walk *w)
 {
     const struct kernel_state *state = w->state;
     const struct rnn_weights *weights = &state->weights[w->direction];
-    struct projected_rows source = {w->args->in[RNN_X], state->shape.input};
+    struct projected_rows source = {w->args->in[RNN_X], state->shape.input * (state->bf16 ? 2 : 4)};
     struct gemm_call call = {.rows = rows_of_x,
                              .source = &source,
                              .b = weights->w,
@@ -275,28 +215,67 @@ static int64_t state_at(const struct walk *w, int64_t b)
                           : (w->direction * s->batch + b) * s->hidden;
 }
 
+/* One state, from or to memory of the node's type. */
+static void copy_state(const struct walk *w, const void *from, bool from_bf16, void *to,
+                       bool to_bf16)
+{
+    int64_t hidden = w->state->shape.hidden;
+    if (!from_bf16 && !to_bf16)
+        memcpy(to, from, (size_t)hidden * sizeof(float));
+    for (int64_t k = 0; (from_bf16 || to_bf16) && k < hidden; k++)
+        float_write(to, k, float_read(from, k, from_bf16), to_bf16);
+}
+
 static void load_state(const struct walk *w, int input, float *to)
 {
     int64_t hidden = w->state->shape.hidden;
-    const float *given = w->state->given >> input & 1 ? w->args->in[input] : NULL;
+    bool bf16 = w->state->bf16;
+    const void *given = w->state->given >> input & 1 ? w->args->in[input] : NULL;
     for (int64_t b = 0; b < w->state->shape.batch; b++)
         if (given)
-            memcpy(to + b * hidden, given + state_at(w, b), (size_t)hidden * sizeof(float));
+            copy_state(w, float_at(given, state_at(w, b), bf16), bf16, to + b * w->state->row,
+                       false);
         else
-            memset(to + b * hidden, 0, (size_t)hidden * sizeof(float));
+            memset(to + b * w->state->row, 0, (size_t)hidden * sizeof(float));
 }
 
-static float *output(const struct walk *w, int index)
+/* States of zeros: no step writes what completes the last word. */
+static void clear_states(const struct walk *w)
+{
+    const struct scratch *scratch = &w->scratch;
+    for (int k = 0; k < 2 && w->state->bf16; k++) {
+        memset(scratch->h[k], 0, state_bytes(w->state));
+        memset(scratch->narrow_h[k], 0, narrow_bytes(w->state));
+    }
+    if (w->state->bf16) {
+        memset(scratch->c, 0, state_bytes(w->state));
+        memset(scratch->narrow_c, 0, narrow_bytes(w->state));
+    }
+}
+
+static void load_states(const struct walk *w)
+{
+    const struct kernel_state *state = w->state;
+    clear_states(w);
+    load_state(w, RNN_H, w->scratch.h[0]);
+    if (state->kernel->memory)
+        load_state(w, RNN_C, w->scratch.c);
+    for (int64_t b = 0; state->math == GEMM_BF16_DOT && b < state->shape.batch; b++)
+        copy_state(w, w->scratch.h[0] + b * state->row, false,
+                   w->scratch.narrow_h[0] + b * state->row, true);
+}
+
+static void *output(const struct walk *w, int index)
 {
     return w->state->wanted >> index & 1 ? w->args->out[index] : NULL;
 }
 
 static void store_state(const struct walk *w, int index, const float *from)
 {
-    int64_t hidden = w->state->shape.hidden;
-    float *to = output(w, index);
+    bool bf16 = w->state->bf16;
+    char *to = output(w, index);
     for (int64_t b = 0; to && b < w->state->shape.batch; b++)
-        memcpy(to + state_at(w, b), from + b * hidden, (size_t)hidden * sizeof(float));
+        copy_state(w, from + b * w->state->row, false, to + state_at(w, b) * (bf16 ? 2 : 4), bf16);
 }
 
 static int64_t length_of(const struct walk *w, int64_t b)
@@ -306,44 +285,64 @@ static int64_t length_of(const struct walk *w, int64_t b)
     return lengths && lengths[b] < steps ? lengths[b] : steps;
 }
 
-static float *output_row(const struct walk *w, int64_t b, int64_t time)
+static void *output_row(const struct walk *w, int64_t b, int64_t time)
 {
     const struct rnn_shape *s = &w->state->shape;
-    float *y = output(w, 0);
+    char *y = output(w, 0);
     int64_t row = s->batch_first ? (b * s->steps + time) * s->directions + w->direction
                                  : (time * s->directions + w->direction) * s->batch + b;
-    return y ? y + row * s->hidden : NULL;
+    return y ? y + row * s->hidden * (w->state->bf16 ? 2 : 4) : NULL;
 }
 
-/* Collects the sequences of [first, last) that are still going on in lines[first ...]; those that
- * have ended keep their state, and their output at this moment is zero. */
-static int64_t make_lines(const struct walk *w, int64_t step, int64_t first, int64_t last)
+/* Sequence b has ended before the step: it keeps its state, and its output at this moment is
+ * zero. */
+static void keep_line(const struct walk *w, int64_t step, int64_t b)
+{
+    const struct kernel_state *state = w->state;
+    const struct scratch *scratch = &w->scratch;
+    int64_t at = b * state->row, next = (step + 1) % 2;
+    size_t row = (size_t)state->row;
+    void *y = output_row(w, b, step); /* moments past the end, in any order */
+    memcpy(scratch->h[next] + at, scratch->h[step % 2] + at, row * sizeof(float));
+    if (state->math == GEMM_BF16_DOT)
+        memcpy(scratch->narrow_h[next] + at, scratch->narrow_h[step % 2] + at,
+               row * sizeof(uint16_t));
+    if (y)
+        memset(y, 0, (size_t)state->shape.hidden * (state->bf16 ? 2 : 4));
+}
+
+static struct rnn_line line_of(const struct walk *w, int64_t step, int64_t b, int64_t time)
 {
     const struct rnn_shape *s = &w->state->shape;
     const struct scratch *scratch = &w->scratch;
-    int64_t hidden = s->hidden, width = s->gates * hidden, count = 0;
-    const float *h = scratch->h[step % 2];
-    const float *attention = w->state->kernel->attention ? w->args->in[RNN_ATTENTION] : NULL;
-    float *next = scratch->h[(step + 1) % 2];
+    const void *attention = w->state->kernel->attention ? w->args->in[RNN_ATTENTION] : NULL;
+    int64_t at = b * w->state->row, next = (step + 1) % 2;
+    int64_t row = s->batch_first ? b * s->steps + time : time * s->batch + b;
+    return (struct rnn_line){
+        .x = scratch->projected + row * s->gates * s->hidden,
+        .h = scratch->h[step % 2] + at,
+        .next = scratch->h[next] + at,
+        .c = scratch->c + at,
+        .z = scratch->z + at,
+        .y = output_row(w, b, time),
+        .keep = attention ? 1 - float_read(attention, row, w->state->bf16) : 1,
+        .narrow_h = scratch->narrow_h[step % 2] + at,
+        .narrow_next = scratch->narrow_h[next] + at,
+        .narrow_c = scratch->narrow_c + at,
+    };
+}
+
+/* Collects the sequences of [first, last) that are still going on in lines[first ...]. */
+static int64_t make_lines(const struct walk *w, int64_t step, int64_t first, int64_t last)
+{
+    int64_t count = 0;
     for (int64_t b = first; b < last; b++) {
-        int64_t length = length_of(w, b), time = w->backward ? length - 1 - step : step;
-        if (step >= length) {
-            float *y = output_row(w, b, step); /* moments past the end, in any order */
-            memcpy(next + b * hidden, h + b * hidden, (size_t)hidden * sizeof(float));
-            if (y)
-                memset(y, 0, (size_t)hidden * sizeof(float));
-            continue;
-        }
-        int64_t row = s->batch_first ? b * s->steps + time : time * s->batch + b;
-        scratch->lines[first + count++] = (struct rnn_line){
-            .x = scratch->projected + row * width,
-            .h = h + b * hidden,
-            .next = next + b * hidden,
-            .c = scratch->c + b * hidden,
-            .z = scratch->z + b * hidden,
-            .y = output_row(w, b, time),
-            .keep = attention ? 1 - attention[row] : 1,
-        };
+        int64_t length = length_of(w, b);
+        if (step >= length)
+            keep_line(w, step, b);
+        else
+            w->scratch.lines[first + count++] =
+                line_of(w, step, b, w->backward ? length - 1 - step : step);
     }
     return count;
 }
@@ -389,14 +388,12 @@ static void run_part(void *context, int64_t part, int thread)
 void rnn_launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct walk w = {.state = state, .args = args};
-    w.scratch = lay_out(&state->shape, &state->projection, args->workspace);
+    w.scratch = lay_out(state, args->workspace);
     for (int d = 0; d < state->shape.directions; d++) {
         w.direction = d;
         w.backward = state->shape.backward || d == 1;
         project(&w);
-        load_state(&w, RNN_H, w.scratch.h[0]);
-        if (state->kernel->memory)
-            load_state(&w, RNN_C, w.scratch.c);
+        load_states(&w);
         if (state->parts > 1)
             pool_run(args->pool, state->parts, run_part, &w);
         else

@@ -5,6 +5,9 @@
  * of all its gates are in registers. R is packed by blocks of VL hidden units, [H][gates][VL], so
  * that one pass over a block's panel gives all gates of these units.
  *
+ * bf16: weights are words of two elements along k (lib/gemm_tile.h), so that they are half as
+ * large; all the rest is in f32, and states are rounded where results or instructions take bf16.
+ *
  * Long batches with small weights are cut into parts that run through all steps by themselves;
  * otherwise the blocks of units are shared out in every step.
  */
@@ -13,6 +16,8 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/gemm.h"
+#include "engine/kernels/lib/gemm_body.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/ops/lib/rnn.h"
 
 enum { RNN_PHASES = 2, RNN_DIRECTIONS = 2 };
@@ -34,6 +39,7 @@ struct rnn_kernel {
     rnn_phase_fn *phase[RNN_PHASES];
     bool memory;                    /* keeps c */
     bool attention;                 /* a weight per step and sequence: rnn_line.keep */
+    bool delicate;                  /* rounding h would cost too much: no gate damps it */
     bool apart;                     /* the last gate's recurrent bias is not added to x W' */
     const char *const *activations; /* the only ones, NULL-terminated */
 };
@@ -41,13 +47,17 @@ struct rnn_kernel {
 /* Packed weights of one direction. */
 struct rnn_weights {
     float *w, *bias;      /* of the product x W'; bias padded to its panels */
-    float *r[RNN_PHASES]; /* [block][H][gates of the phase][VL] */
+    float *r[RNN_PHASES]; /* [block][words of H][gates of the phase][VL] */
     float *apart;         /* recurrent bias of the last gate, [blocks * VL] */
 };
 
 struct kernel_state {
     const struct rnn_kernel *kernel;
     struct rnn_shape shape;
+    bool bf16;                   /* all floats outside */
+    enum gemm_math math;         /* of R. GEMM_BF16: floats times bf16 */
+    int64_t words;               /* of H: elements, or pairs of bf16 */
+    int64_t row;                 /* floats from one state to the next: whole words */
     struct gemm_plan projection; /* of one direction, all steps */
     int64_t blocks;              /* of VL hidden units */
     int64_t parts;               /* of the batch that run by themselves */
@@ -65,8 +75,10 @@ struct rnn_line {
     float *next;    /* [H]: state after */
     float *c;       /* [H]: LSTM: cell; GRU: reset h */
     float *z;       /* [H]: GRU: update gate between its phases */
-    float *y;       /* [H]: output; NULL: not wanted */
+    void *y;        /* [H]: output, floats of the node's type; NULL: not wanted */
     float keep;     /* AUGRU: 1 - attention scales the update gate; 1 otherwise */
+    /* GEMM_BF16_DOT: h, next and GRU's c rounded, with zeros up to a word's end */
+    uint16_t *narrow_h, *narrow_next, *narrow_c;
 };
 
 struct rnn_step_job {
@@ -77,25 +89,61 @@ struct rnn_step_job {
     int64_t count, parts; /* active lines; into how many parts they are cut */
 };
 
-/* `rows` and `vectors` are constants: sums += rows of left times a panel [count][vectors][VL]. */
-SIMD_INLINE void rnn_multiply(const float *const *left, const float *panel, int64_t count,
-                              vf (*sums)[4], int rows, int vectors)
+/* `math`, `rows` and `vectors` are constants here and below: sums += rows of left
+ * times a panel [count][vectors][VL]. */
+SIMD_INLINE void rnn_multiply(enum gemm_math math, const void *const *left, const float *panel,
+                              int64_t count, vf (*sums)[4], int rows, int vectors)
 {
-    for (int64_t k = 0; k < count; k++, panel += vectors * VL) {
-        vf b[4];
-        for (int v = 0; v < vectors; v++)
-            b[v] = vf_load(panel + v * VL);
-        for (int r = 0; r < rows; r++) {
-            vf a = vf_set1(left[r][k]);
+    int halves = math == GEMM_BF16 ? 2 : 1;
+    for (int64_t k = 0; k < count; k++, panel += vectors * VL)
+        for (int half = 0; half < halves; half++) {
+            vf b[4];
             for (int v = 0; v < vectors; v++)
-                sums[r][v] = vf_fma(a, b[v], sums[r][v]);
+                b[v] = gemm_part(math, vf_load(panel + v * VL), half, true);
+            for (int r = 0; r < rows; r++) {
+                const float *word = (const float *)left[r] + k * halves + half;
+                vf a = vf_set1(gemm_word(math, word));
+                for (int v = 0; v < vectors; v++)
+                    sums[r][v] = gemm_dot(math, sums[r][v], a, b[v]);
+            }
         }
-    }
 }
 
+/* What R multiplies: the state before. */
+SIMD_INLINE const void *rnn_left(enum gemm_math math, const struct rnn_line *line)
+{
+    return math == GEMM_BF16_DOT ? (const void *)line->narrow_h : line->h;
+}
+
+SIMD_INLINE void rnn_store_state(enum gemm_math math, const struct rnn_line *line, int64_t unit,
+                                 vm lanes, vf state)
+{
+    bool bf16 = math != GEMM_F32;
+    vf_store_m(line->next + unit, lanes, state);
+    if (math == GEMM_BF16_DOT)
+        vf_store_bf16_m(line->narrow_next + unit, lanes, state);
+    if (line->y)
+        vf_write_m(line->y, unit, lanes, state, bf16);
+}
+
+/* Defines a rnn_phase_fn: for each math a copy of `body`, which takes it as the last argument. */
+#define RNN_PHASE(name, body)                                                                      \
+    static void name(const struct rnn_step_job *step, int64_t block, int64_t first, int64_t last)  \
+    {                                                                                              \
+        enum gemm_math math = step->state->math;                                                   \
+        if (math == GEMM_F32)                                                                      \
+            body(step, block, first, last, GEMM_F32);                                              \
+        else if (VL == 16 && math == GEMM_BF16_DOT)                                                \
+            body(step, block, first, last, GEMM_BF16_DOT);                                         \
+        else                                                                                       \
+            body(step, block, first, last, GEMM_BF16);                                             \
+    }
+
 #define rnn_plan SIMD_FN(rnn_plan)
-enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kernel,
+enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kernel, int variant,
                      struct kernel_state *state, struct error *why);
+#define rnn_variants SIMD_FN(rnn_variants)
+int rnn_variants(const struct kernel_state *state);
 #define rnn_workspace SIMD_FN(rnn_workspace)
 size_t rnn_workspace(const struct kernel_state *state);
 #define rnn_prepare SIMD_FN(rnn_prepare)
@@ -110,7 +158,7 @@ void rnn_release(struct kernel_state *state);
 
 /* All hooks but plan. */
 #define RNN_HOOKS                                                                                  \
-    .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS,                                           \
+    .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS, .variants = rnn_variants,                 \
     .state_size = sizeof(struct kernel_state), .workspace = rnn_workspace, .prepare = rnn_prepare, \
     .pack = rnn_pack, .launch = rnn_launch, .release = rnn_release
 
