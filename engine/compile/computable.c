@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which nodes of a graph the CPU's kernels compute with floats of 16 bits: those are asked, with
- * the tensors that a node would have. What none of them accepts stays f32. */
+ * the tensors that a node would have. What none of them accepts stays f32. The reference counts
+ * where it was asked for by name. */
 #include <stdlib.h>
 
 #include "engine/compile/passes/rewrite.h"
@@ -91,9 +92,11 @@ static bool is_accepted(const struct asked *a, const struct exe_options *options
                              .threads = 1};
     for (int k = 0; k < kernel_count(); k++) {
         const struct kernel *kernel = kernel_at(k);
-        if (!kernel->device && !kernel_is_reference(kernel) && kernel->isa <= options->isa &&
+        bool wanted = kernel_is_reference(kernel)
+                          ? provider_named(options->providers, kernel->provider)
+                          : provider_allowed(options->providers, kernel->provider);
+        if (wanted && !kernel->device && kernel->isa <= options->isa &&
             kernel_computes(kernel, node->op) &&
-            provider_allowed(options->providers, kernel->provider) &&
             kernel_accepts(kernel, &q, &why) == STATUS_OK)
             return true;
     }

@@ -73,13 +73,14 @@ TEST(no_workload_leaves_more_to_the_reference_in_bf16_than_in_f32)
     }
 }
 
-/* y = alpha a b, and a ReLU of it. */
+/* alpha a b, times another matrix. */
 static struct graph *scaled_product(double alpha)
 {
     struct graph *g = graph_new("scaled");
     int a = noise_input(g, "a", shape_of(8, 32)), b = noise_param(g, "b", shape_of(32, 16));
     int y = graph_node(g, "Gemm", "y", INPUTS(a, b), ATTRS(attr_float("alpha", alpha)));
-    graph_output(g, graph_node(g, "Relu", "relu", INPUTS(y), NO_ATTRS));
+    int c = noise_param(g, "c", shape_of(16, 4));
+    graph_output(g, graph_node(g, "MatMul", "z", INPUTS(y, c), NO_ATTRS));
     MUST(graph_check, g);
     return g;
 }
@@ -96,10 +97,17 @@ TEST(what_no_kernel_computes_in_bf16_stays_f32)
     lowered_close(&l);
 }
 
+/* Else f32 would be measured under the name of bf16. */
 TEST(kernels_that_are_not_allowed_are_not_asked)
 {
     struct lowered l;
-    lower(&l, scaled_product(1), PRECISION_BF16, "reference");
-    assert_int_equal(steps_in(&l, DTYPE_BF16, NULL), 0);
+    struct error err = {0};
+    struct exe_options options = {
+        .threads = 1, .precision = PRECISION_BF16, .providers = "openblas", .isa = isa_detect()};
+    assert_int_equal(lowered_open_with(&l, scaled_product(1), &options, &err), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "computes any of it in bf16"));
+    lowered_close(&l);
+    lower(&l, scaled_product(0.5), PRECISION_BF16, "reference");
+    assert_int_equal(steps_in(&l, DTYPE_BF16, "Gemm"), 1);
     lowered_close(&l);
 }

@@ -279,17 +279,24 @@ static enum status widen_outputs(struct narrowing *n, struct error *err)
     return STATUS_OK;
 }
 
+/* Where it refuses all, f32 would go by the name of another precision. */
 static enum status ask_judge(struct narrowing *n, const struct narrow_judge *judge,
                              struct error *err)
 {
+    int asked = 0, agreed = 0;
     for (int i = 0; judge && judge->judge && i < n->nodes; i++) {
         bool narrow = false;
-        if (class_of(n->g, &n->g->nodes[i]) == NARROW_NEVER)
+        enum narrow_class class = class_of(n->g, &n->g->nodes[i]);
+        if (class == NARROW_NEVER)
             continue;
         TRY(judge->judge(judge->context, n->g, i, &narrow, err));
         n->refused[i] = !narrow;
+        asked += class != NARROW_MOVE;
+        agreed += class != NARROW_MOVE && narrow;
     }
-    return STATUS_OK;
+    return !asked || agreed ? STATUS_OK
+                            : UNSUPPORTED(err, "no kernel that may be used computes any of it in %s",
+                                          dtype_name(n->to));
 }
 
 static enum status narrow(struct narrowing *n, const struct narrow_judge *judge, struct error *err)
