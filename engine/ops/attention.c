@@ -239,6 +239,13 @@ static const struct op_case cases[] = {
     {.name = "queries_without_keys",
      .inputs = "f32[2,40,96] - - f32[2,1,40,1]=-inf",
      .attrs = "heads=2 zero_empty=1"},
+    {.name = "odd_head_size",
+     .inputs = "f32[1,20,63] f32[1,23,63] f32[1,23,63]",
+     .attrs = "heads=9"},
+    /* Kernels that take keys by chunks carry the softmax on from one to the next. */
+    {.name = "keys_of_two_chunks",
+     .inputs = "f32[1,3,18] f32[1,601,18]{-3:3} f32[1,601,18]",
+     .attrs = "heads=1"},
     {.name = "sequence_of_130", .inputs = "f32[1,130,96]{-2:2}", .attrs = "heads=1"},
 };
 

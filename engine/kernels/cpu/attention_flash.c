@@ -4,6 +4,8 @@
  * panels once; then, for a handful of queries at a time, scores of a chunk of keys stay in the
  * first cache between the product with the keys, the softmax and the product with the values.
  * Over several chunks the softmax runs on as in Milakov and Gimelshein (2018), Dao et al. (2022).
+ * Of bf16 the panels hold words of two elements where the CPU multiplies those (AVX512-BF16), and
+ * the weights are rounded to bf16 between the products; otherwise they hold floats.
  */
 #include <math.h>
 #include <string.h>
@@ -27,6 +29,17 @@ enum {
     ITEMS_PER_THREAD = 4,
 };
 
+#if defined(__AVX512F__)
+#define has_word_dots cpu_has_bf16
+#define dot_words     vf_dot_bf16
+#define store_weights vf_store_bf16_one
+#else
+/* There are no words here: never called. */
+#define has_word_dots()       false
+#define dot_words(sum, a, b)  (sum)
+#define store_weights(to, vf) vf_store_bf16(to, vf)
+#endif
+
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
     struct attention_shape s;
@@ -34,7 +47,10 @@ struct kernel_state {
     int64_t mask_stride[4];       /* batch, head, query, key; 0 where it is broadcast */
     void *y;
     bool masked, bf16;
+    bool words;     /* panels hold words of two bf16 */
     int64_t width;  /* head size rounded up to whole panels */
+    int64_t depth;  /* floats or words of a query or key */
+    int64_t length; /* the same of a value's column, one or two keys each */
     int64_t blocks; /* of MR queries */
     int64_t items_per_head;
     char *workspace;
@@ -46,10 +62,10 @@ struct kernel_state {
 /* The workspace of a thread. */
 struct scratch {
     int64_t *packed_head;         /* which head the panels hold; -1: none */
-    float *keys;                  /* [panel][head_size][NR] */
-    float *values;                /* [panel][keys][NR] */
-    float *queries;               /* [head_size][MR], scaled */
-    float *scores;                /* [MR][SCORE_STRIDE] */
+    float *keys;                  /* [panel][depth][NR] */
+    float *values;                /* [panel][length][NR] */
+    float *queries;               /* [depth][MR], scaled unless they are words */
+    float *scores;                /* [MR][SCORE_STRIDE]; weights as bf16 at the start of each row */
     float *sums;                  /* [MR][width]: weighted values so far */
     float *rows;                  /* bf16: [VL][head_size] as floats, on their way to panels */
     float largest[MR], total[MR]; /* of each row: maximum, sum of exponentials */
@@ -70,12 +86,12 @@ static size_t lay_out(const struct kernel_state *job, char *base, struct scratch
     const struct attention_shape *s = &job->s;
     int64_t width = round_up(s->head_size, NR);
     const int64_t counts[] = {16, /* packed_head, a cache line of its own */
-                              round_up(s->keys, NR) * s->head_size,
-                              s->keys * width,
-                              s->head_size * MR + VL, /* see pack_queries */
+                              round_up(s->keys, NR) * job->depth,
+                              job->length * width,
+                              job->depth * MR + VL, /* see pack_queries */
                               (int64_t)MR * SCORE_STRIDE,
                               MR * width,
-                              job->bf16 ? VL * s->head_size : 0};
+                              job->bf16 && !job->words ? VL * s->head_size : 0};
     char *parts[7];
     size_t at = 0;
     for (int k = 0; k < 7; k++) {
@@ -94,6 +110,14 @@ static size_t lay_out(const struct kernel_state *job, char *base, struct scratch
     return at;
 }
 
+/* Rows must lie at whole words. */
+static bool has_words(const struct kernel_state *p)
+{
+    const struct attention_shape *s = &p->s;
+    bool even = s->head_size % 2 == 0 && s->q_row % 2 == 0 && s->k_row % 2 == 0;
+    return p->bf16 && even && has_word_dots();
+}
+
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *p,
                         struct error *why)
 {
@@ -108,6 +132,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     if (p->masked)
         strided_broadcast(&q->in[3], 4, p->mask_stride);
     p->width = round_up(s->head_size, NR);
+    p->words = has_words(p);
+    p->depth = p->words ? s->head_size / 2 : s->head_size;
+    p->length = p->words ? divide_up(s->keys, 2) : s->keys;
     p->blocks = divide_up(s->queries, MR);
     p->thread_bytes = lay_out(p, NULL, NULL);
     p->threads = q->threads;
@@ -126,12 +153,27 @@ static size_t workspace(const struct kernel_state *p)
 
 /* ---- packing ---- */
 
-/* turn_rows, by way of floats where the rows from element `at` on are bf16. */
+/* Columns of words: their bits stay as they are. */
+static void turn_words(const float *from, int64_t depth, struct turn turn, int64_t rows)
+{
+    for (int64_t at = 0; at < depth; at += VL) {
+        float *to[VL];
+        for (int64_t i = 0; i < VL; i++)
+            to[i] = turn.to + (at + i) * turn.to_row;
+        turn_columns(from + at, turn.from_row / 2, to, smaller(depth - at, VL), rows);
+    }
+}
+
+/* turn_rows of the rows from element `at` on; bf16 that are not words become floats first. */
 static void turn_any(const struct kernel_state *job, const struct scratch *s, const void *from,
                      int64_t at, struct turn turn, int64_t rows, float scale)
 {
     int64_t size = job->s.head_size;
     turn.from = float_at(from, at, job->bf16);
+    if (job->words) {
+        turn_words(turn.from, job->depth, turn, rows);
+        return;
+    }
     if (job->bf16) {
         for (int64_t r = 0; r < rows && r < VL; r++)
             floats_widen((const uint16_t *)from + at + r * turn.from_row, s->rows + r * size, size);
@@ -145,23 +187,37 @@ static void pack_keys(const struct kernel_state *job, const struct scratch *s, i
 {
     int64_t row = job->s.k_row, keys = job->s.keys;
     float *to = s->keys;
-    for (int64_t first = 0; first < keys; first += NR, to += job->s.head_size * NR)
+    for (int64_t first = 0; first < keys; first += NR, to += job->depth * NR)
         for (int64_t j = 0; j < NR; j += VL) {
             struct turn turn = {.from_row = row, .to = to + j, .to_row = NR};
             turn_any(job, s, job->k, start + (first + j) * row, turn, keys - first - j, 1.0f);
         }
 }
 
+/* What a panel has of key j from element `from` on, a vector. Words: of key j + 1, too, or 0. */
+SIMD_INLINE vf value_of(const struct kernel_state *job, int64_t j, int64_t from, vm lanes,
+                        bool bf16, bool words)
+{
+    vf value = vf_read_m(job->v, from, lanes, bf16);
+    if (!words)
+        return value;
+    vi low = vi_and(vi_shift_right(vi_bits(value), 16), vi_set1(0xffff)), high = vi_set1(0);
+    if (j + 1 < job->s.keys)
+        high = vi_bits(vf_read_m(job->v, from + job->s.v_row, lanes, bf16));
+    return vf_bits(vi_or(low, high));
+}
+
 SIMD_INLINE void pack_values(const struct kernel_state *job, const struct scratch *s, int64_t start,
-                             bool bf16)
+                             bool bf16, bool words)
 {
     int64_t size = job->s.head_size;
     float *to = s->values;
     for (int64_t column = 0; column < size; column += NR)
-        for (int64_t j = 0; j < job->s.keys; j++, to += NR) {
+        for (int64_t j = 0; j < job->s.keys; j += words ? 2 : 1, to += NR) {
             int64_t from = start + j * job->s.v_row + column;
-            vf_store(to, vf_read_m(job->v, from, vm_first(size - column), bf16));
-            vf_store(to + VL, vf_read_m(job->v, from + VL, vm_first(size - column - VL), bf16));
+            vm first = vm_first(size - column), second = vm_first(size - column - VL);
+            vf_store(to, value_of(job, j, from, first, bf16, words));
+            vf_store(to + VL, value_of(job, j, from + VL, second, bf16, words));
         }
 }
 
@@ -178,9 +234,10 @@ static void pack_queries(const struct kernel_state *job, const struct scratch *s
 
 /* ---- products ---- */
 
-/* sums[r] = sum over k of left[k left_step + r left_row] right[k][0 .. NR); rows is a constant. */
+/* sums[r] = sum over k of left[k left_step + r left_row] right[k][0 .. NR); rows and words are
+ * constants. */
 SIMD_INLINE void multiply(const float *left, int64_t left_step, int64_t left_row,
-                          const float *right, int64_t count, vf sums[MR][2], int rows)
+                          const float *right, int64_t count, vf sums[MR][2], int rows, bool words)
 {
     for (int r = 0; r < rows; r++)
         sums[r][0] = sums[r][1] = vf_zero();
@@ -188,35 +245,37 @@ SIMD_INLINE void multiply(const float *left, int64_t left_step, int64_t left_row
         vf b0 = vf_load(right + k * NR), b1 = vf_load(right + k * NR + VL);
         for (int r = 0; r < rows; r++) {
             vf a = vf_set1(left[k * left_step + r * left_row]);
-            sums[r][0] = vf_fma(a, b0, sums[r][0]);
-            sums[r][1] = vf_fma(a, b1, sums[r][1]);
+            sums[r][0] = words ? dot_words(sums[r][0], a, b0) : vf_fma(a, b0, sums[r][0]);
+            sums[r][1] = words ? dot_words(sums[r][1], a, b1) : vf_fma(a, b1, sums[r][1]);
         }
     }
 }
 
 /* Scores of `rows` queries from row `first` of the block, against a chunk of keys. */
 SIMD_INLINE void score_rows(const struct kernel_state *job, const struct scratch *s, int64_t key,
-                            int64_t count, int first, int rows)
+                            int64_t count, int first, int rows, bool words)
 {
-    int64_t size = job->s.head_size;
-    vf sums[MR][2];
+    vf sums[MR][2], scale = vf_set1((float)job->s.scale);
     for (int64_t j = 0; j < count; j += NR) {
-        multiply(s->queries + first, MR, 1, s->keys + (key + j) * size, size, sums, rows);
-        for (int r = 0; r < rows; r++) {
-            vf_store(s->scores + (first + r) * SCORE_STRIDE + j, sums[r][0]);
-            vf_store(s->scores + (first + r) * SCORE_STRIDE + j + VL, sums[r][1]);
-        }
+        const float *panel = s->keys + (key + j) * job->depth;
+        multiply(s->queries + first, MR, 1, panel, job->depth, sums, rows, words);
+        for (int r = 0; r < rows; r++)
+            for (int n = 0; n < 2; n++)
+                vf_store(s->scores + (first + r) * SCORE_STRIDE + j + n * VL,
+                         words ? vf_mul(scale, sums[r][n]) : sums[r][n]);
     }
 }
 
 /* sums = shrink sums + weights V */
 SIMD_INLINE void weigh_rows(const struct kernel_state *job, const struct scratch *s, int64_t key,
-                            int64_t count, const float *shrink, int first, int rows)
+                            int64_t count, const float *shrink, int first, int rows, bool words)
 {
     vf sums[MR][2];
+    int64_t start = words ? key / 2 : key, steps = words ? divide_up(count, 2) : count;
+    const float *weights = s->scores + first * SCORE_STRIDE;
     for (int64_t column = 0; column < job->width; column += NR) {
-        const float *panel = s->values + column * job->s.keys + key * NR;
-        multiply(s->scores + first * SCORE_STRIDE, 1, SCORE_STRIDE, panel, count, sums, rows);
+        const float *panel = s->values + column * job->length + start * NR;
+        multiply(weights, 1, SCORE_STRIDE, panel, steps, sums, rows, words);
         for (int r = 0; r < rows; r++) {
             float *to = s->sums + (first + r) * job->width + column;
             vf old = vf_set1(shrink[first + r]);
@@ -245,17 +304,27 @@ SIMD_INLINE void weigh_rows(const struct kernel_state *job, const struct scratch
 static void score_block(const struct kernel_state *job, const struct scratch *s, int64_t key,
                         int64_t count, int rows)
 {
-#define PIECE(n) score_rows(job, s, key, count, first, n)
-    BY_PIECES(PIECE);
-#undef PIECE
+#define FLOATS(n) score_rows(job, s, key, count, first, n, false)
+#define WORDS(n)  score_rows(job, s, key, count, first, n, true)
+    if (job->words)
+        BY_PIECES(WORDS);
+    else
+        BY_PIECES(FLOATS);
+#undef FLOATS
+#undef WORDS
 }
 
 static void weigh_block(const struct kernel_state *job, const struct scratch *s, int64_t key,
                         int64_t count, const float *shrink, int rows)
 {
-#define PIECE(n) weigh_rows(job, s, key, count, shrink, first, n)
-    BY_PIECES(PIECE);
-#undef PIECE
+#define FLOATS(n) weigh_rows(job, s, key, count, shrink, first, n, false)
+#define WORDS(n)  weigh_rows(job, s, key, count, shrink, first, n, true)
+    if (job->words)
+        BY_PIECES(WORDS);
+    else
+        BY_PIECES(FLOATS);
+#undef FLOATS
+#undef WORDS
 }
 
 /* ---- softmax ---- */
@@ -277,23 +346,33 @@ SIMD_INLINE float mask_line(float *x, int64_t n, const void *mask, int64_t step,
     return vf_max_of(largest);
 }
 
-/* x = e^(x - largest); returns the sum. */
-static float exp_line(float *x, int64_t n, float largest)
+/* Weights from element i on. Words: as bf16, which overtake no score that is still to be read. */
+SIMD_INLINE void put_weights(float *x, int64_t i, vf weights, bool words)
+{
+    if (words)
+        store_weights((uint16_t *)(void *)x + i, weights);
+    else
+        vf_store(x + i, weights);
+}
+
+/* x = e^(x - largest); returns the sum. Words: zeros follow, for the last one may be half empty. */
+SIMD_INLINE float exp_line(float *x, int64_t n, float largest, bool words)
 {
     vf shift = vf_set1(largest), s0 = vf_zero(), s1 = vf_zero();
     int64_t i = 0;
     for (; i + 2 * VL <= n; i += 2 * VL) {
         vf e0 = vf_exp_fast(vf_sub(vf_load(x + i), shift));
         vf e1 = vf_exp_fast(vf_sub(vf_load(x + i + VL), shift));
-        vf_store(x + i, e0);
-        vf_store(x + i + VL, e1);
+        put_weights(x, i, e0, words);
+        put_weights(x, i + VL, e1, words);
         s0 = vf_add(s0, e0);
         s1 = vf_add(s1, e1);
     }
     for (; i < n; i += VL) {
         vf e = vf_exp_fast(vf_sub(vf_load(x + i), shift));
-        vf_store(x + i, e);
-        s0 = vf_add(s0, vf_select(vm_first(n - i), e, vf_zero()));
+        vf real = vf_select(vm_first(n - i), e, vf_zero());
+        put_weights(x, i, words ? real : e, words);
+        s0 = vf_add(s0, real);
     }
     return vf_sum(vf_add(s0, s1));
 }
@@ -310,7 +389,9 @@ static void soften_row(const struct kernel_state *job, struct scratch *s, int r,
     largest = largest > s->largest[r] ? largest : s->largest[r];
     float shift = largest == -INFINITY ? 0 : largest;
     *shrink = expf(s->largest[r] - shift);
-    s->total[r] = *shrink * s->total[r] + exp_line(scores, count, shift);
+    float sum =
+        job->words ? exp_line(scores, count, shift, true) : exp_line(scores, count, shift, false);
+    s->total[r] = *shrink * s->total[r] + sum;
     s->largest[r] = largest;
 }
 
@@ -367,10 +448,12 @@ static void pack_head(const struct kernel_state *job, const struct scratch *s, i
     int64_t first = head / a->heads * a->keys, at = head % a->heads * a->head_size;
     int64_t values = first * a->v_row + a->v_start + at;
     pack_keys(job, s, first * a->k_row + a->k_start + at);
-    if (job->bf16)
-        pack_values(job, s, values, true);
+    if (job->words)
+        pack_values(job, s, values, true, true);
+    else if (job->bf16)
+        pack_values(job, s, values, true, false);
     else
-        pack_values(job, s, values, false);
+        pack_values(job, s, values, false, false);
     *s->packed_head = head;
 }
 
