@@ -86,8 +86,6 @@ SIMD_INLINE __m256i vf_to_bf16(vf v)
 }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v)
 { _mm256_storeu_si256((__m256i *)(void *)p, vf_to_bf16(v)); }
-SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) /* p aligned to 2 VL bytes; simd_fence */
-{ _mm256_stream_si256((__m256i *)(void *)p, vf_to_bf16(v)); }
 SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v)
 { _mm256_mask_storeu_epi16(p, m, vf_to_bf16(v)); }
 SIMD_INLINE vf vf_from_bf16(__m256i v)
@@ -99,6 +97,15 @@ SIMD_INLINE vf vf_load_bf16_m(const uint16_t *p, vm m)
 /* The same by AVX512-BF16, which takes what is too small for a normal number as 0. */
 SIMD_INLINE __m256i vf_to_bf16_one(vf v)
 { __m256i y; __asm__("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(v)); return y; }
+/* By the one instruction where the CPU has it. */
+SIMD_INLINE __m256i vf_to_bf16_fast(vf v)
+{ return __builtin_cpu_supports("avx512bf16") ? vf_to_bf16_one(v) : vf_to_bf16(v); }
+SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) /* p aligned to 2 VL bytes; simd_fence */
+{ _mm256_stream_si256((__m256i *)(void *)p, vf_to_bf16_fast(v)); }
+SIMD_INLINE void vf_store_bf16_fast(uint16_t *p, vf v)
+{ _mm256_storeu_si256((__m256i *)(void *)p, vf_to_bf16_fast(v)); }
+SIMD_INLINE void vf_store_bf16_fast_m(uint16_t *p, vm m, vf v)
+{ _mm256_mask_storeu_epi16(p, m, vf_to_bf16_fast(v)); }
 SIMD_INLINE void vf_store_bf16_one(uint16_t *p, vf v)
 { _mm256_storeu_si256((__m256i *)(void *)p, vf_to_bf16_one(v)); }
 SIMD_INLINE void vf_store_bf16_one_m(uint16_t *p, vm m, vf v)
@@ -273,6 +280,11 @@ SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return bfloat_to_float(*p); }
 SIMD_INLINE vf vf_load_bf16_m(const uint16_t *p, vm m) { return m ? vf_load_bf16(p) : 0; }
 /* clang-format on */
 
+#endif
+
+#if !defined(__AVX512F__)
+#define vf_store_bf16_fast   vf_store_bf16
+#define vf_store_bf16_fast_m vf_store_bf16_m
 #endif
 
 #endif

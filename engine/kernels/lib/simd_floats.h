@@ -2,7 +2,8 @@
  *
  * Floats in memory that has 32 or 16 bits for each: `bf16` is a constant wherever these are
  * inlined, so that a kernel is written once for both and computes in f32. Element `at` of p is the
- * first; vm says how many lanes there are. */
+ * first; vm says how many lanes there are. What is written as bf16 and is below its normal numbers
+ * may become 0. */
 #ifndef ENGINE_KERNELS_LIB_SIMD_FLOATS_H
 #define ENGINE_KERNELS_LIB_SIMD_FLOATS_H
 
@@ -21,7 +22,7 @@ SIMD_INLINE vf vf_read_m(const void *p, int64_t at, vm m, bool bf16)
 SIMD_INLINE void vf_write(void *p, int64_t at, vf v, bool bf16)
 {
     if (bf16)
-        vf_store_bf16((uint16_t *)p + at, v);
+        vf_store_bf16_fast((uint16_t *)p + at, v);
     else
         vf_store((float *)p + at, v);
 }
@@ -29,7 +30,7 @@ SIMD_INLINE void vf_write(void *p, int64_t at, vf v, bool bf16)
 SIMD_INLINE void vf_write_m(void *p, int64_t at, vm m, vf v, bool bf16)
 {
     if (bf16)
-        vf_store_bf16_m((uint16_t *)p + at, m, v);
+        vf_store_bf16_fast_m((uint16_t *)p + at, m, v);
     else
         vf_store_m((float *)p + at, m, v);
 }
