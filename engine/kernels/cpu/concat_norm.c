@@ -3,12 +3,13 @@
  * Concat of channels with a factor and a shift per channel and an activation, as the passes make of
  * batch norms after concatenations: one reading of the pieces, one writing of the result.
  * Channels-last, a row is all channels of a position, put together from the pieces' rows; plain, a
- * row is one channel of an image. */
+ * row is one channel of an image. All tensors are f32, or all bf16. */
 #include <stdlib.h>
 
 #include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/tiles.h"
 
@@ -17,7 +18,7 @@ enum { TILE_ELEMENTS = 16384, MUL = 0, ADD, ACT };
 struct kernel_state {
     int pieces, factor, shift; /* inputs: how many are joined, and those of MUL and ADD */
     struct post act;
-    bool channels_last;
+    bool channels_last, bf16;
     int64_t images, plane, channels;
     int64_t rows, rows_per_tile; /* channels-last: positions; plain: images x channels */
     int64_t *starts;             /* first channel of each piece, and after the last */
@@ -26,8 +27,8 @@ struct kernel_state {
 struct job {
     const struct kernel_state *state;
     const void *const *in;
-    const float *factor, *shift;
-    float *y;
+    const void *factor, *shift;
+    void *y;
 };
 
 static bool per_channel(const struct kernel_query *q, int post, enum post_kind kind)
@@ -54,8 +55,10 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     const struct node *node = q->node;
     int64_t axis = node_int(node, "axis", 1);
-    if (!query_all_dtype(q, DTYPE_F32) || q->out[0].shape.rank != 4 || (axis != 1 && axis != -3))
-        return UNSUPPORTED(why, "only channels of f32 images");
+    s->bf16 = q->out[0].dtype == DTYPE_BF16;
+    if (!query_all_dtype(q, s->bf16 ? DTYPE_BF16 : DTYPE_F32) || q->out[0].shape.rank != 4 ||
+        (axis != 1 && axis != -3))
+        return UNSUPPORTED(why, "only channels of images of f32 or bf16");
     if (node->post_count < 2 || node->post_count > 3 || !per_channel(q, MUL, POST_MUL) ||
         !per_channel(q, ADD, POST_ADD))
         return UNSUPPORTED(why, "only with a factor and a shift per channel");
@@ -91,35 +94,36 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     return STATUS_OK;
 }
 
-/* n neighbours; factors and shifts step with x. */
-static void span(const struct job *job, const float *x, float *y, int64_t start, int64_t n)
+/* n neighbours, from x[from] to y[to]; factors and shifts step with x. */
+SIMD_INLINE void span(const struct job *job, const void *x, int64_t from, int64_t to, int64_t start,
+                      int64_t n, bool bf16)
 {
     const struct kernel_state *s = job->state;
-    const float *factor = job->factor + start, *shift = job->shift + start;
     int64_t i = 0;
     for (; i + VL <= n; i += VL) {
-        vf value = vf_fma(vf_load(x + i), vf_load(factor + i), vf_load(shift + i));
-        vf_store(y + i, vf_act(value, s->act.act, s->act.a, s->act.b));
+        vf value = vf_fma(vf_read(x, from + i, bf16), vf_read(job->factor, start + i, bf16),
+                          vf_read(job->shift, start + i, bf16));
+        vf_write(job->y, to + i, vf_act(value, s->act.act, s->act.a, s->act.b), bf16);
     }
     if (i < n) {
         vm lanes = vm_first(n - i);
-        vf value = vf_fma(vf_load_m(x + i, lanes), vf_load_m(factor + i, lanes),
-                          vf_load_m(shift + i, lanes));
-        vf_store_m(y + i, lanes, vf_act(value, s->act.act, s->act.a, s->act.b));
+        vf value = vf_fma(vf_read_m(x, from + i, lanes, bf16),
+                          vf_read_m(job->factor, start + i, lanes, bf16),
+                          vf_read_m(job->shift, start + i, lanes, bf16));
+        vf_write_m(job->y, to + i, lanes, vf_act(value, s->act.act, s->act.a, s->act.b), bf16);
     }
 }
 
-static void position(const struct job *job, int64_t row)
+SIMD_INLINE void position(const struct job *job, int64_t row, bool bf16)
 {
     const struct kernel_state *s = job->state;
-    float *y = job->y + row * s->channels;
     for (int k = 0; k < s->pieces; k++) {
         int64_t start = s->starts[k], n = s->starts[k + 1] - start;
-        span(job, (const float *)job->in[k] + row * n, y + start, start, n);
+        span(job, job->in[k], row * n, row * s->channels + start, start, n, bf16);
     }
 }
 
-static void plane(const struct job *job, int64_t row)
+SIMD_INLINE void plane(const struct job *job, int64_t row, bool bf16)
 {
     const struct kernel_state *s = job->state;
     int64_t image = row / s->channels, channel = row % s->channels;
@@ -127,13 +131,24 @@ static void plane(const struct job *job, int64_t row)
     while (s->starts[k + 1] <= channel)
         k++;
     int64_t inside = image * (s->starts[k + 1] - s->starts[k]) + channel - s->starts[k];
-    const float *x = (const float *)job->in[k] + inside * s->plane;
-    float *y = job->y + row * s->plane;
-    vf factor = vf_set1(job->factor[channel]), shift = vf_set1(job->shift[channel]);
+    int64_t from = inside * s->plane, to = row * s->plane;
+    vf factor = vf_set1(float_read(job->factor, channel, bf16));
+    vf shift = vf_set1(float_read(job->shift, channel, bf16));
     for (int64_t i = 0; i < s->plane; i += VL) {
         vm lanes = vm_first(s->plane - i);
-        vf value = vf_fma(vf_load_m(x + i, lanes), factor, shift);
-        vf_store_m(y + i, lanes, vf_act(value, s->act.act, s->act.a, s->act.b));
+        vf value = vf_fma(vf_read_m(job->in[k], from + i, lanes, bf16), factor, shift);
+        value = vf_act(value, s->act.act, s->act.a, s->act.b);
+        vf_write_m(job->y, to + i, lanes, value, bf16);
+    }
+}
+
+SIMD_INLINE void run_rows(const struct job *job, int64_t first, int64_t last, bool bf16)
+{
+    for (int64_t row = first; row < last; row++) {
+        if (job->state->channels_last)
+            position(job, row, bf16);
+        else
+            plane(job, row, bf16);
     }
 }
 
@@ -144,12 +159,10 @@ static void run_tile(void *context, int64_t tile, int thread)
     const struct kernel_state *s = job->state;
     int64_t first = tile * s->rows_per_tile, last = first + s->rows_per_tile;
     last = smaller(last, s->rows);
-    for (int64_t row = first; row < last; row++) {
-        if (s->channels_last)
-            position(job, row);
-        else
-            plane(job, row);
-    }
+    if (s->bf16)
+        run_rows(job, first, last, true);
+    else
+        run_rows(job, first, last, false);
 }
 
 static void release(struct kernel_state *s)
