@@ -310,10 +310,10 @@ SIMD_INLINE void write_rows(const struct run *run, const struct operand *result,
 static void round_results(const struct chain_plan *plan, const struct operand *result, int64_t n,
                           uint16_t *out)
 {
-    if (plan->stream && !result->scalar)
-        SIMD_FN(tile_stream_bf16)(out, result->at, n);
+    if (result->scalar)
+        write_row(out, 0, result->at, n, true, true);
     else
-        write_row(out, 0, result->at, n, result->scalar, true);
+        SIMD_FN(tile_round)(out, result->at, n, plan->stream);
 }
 
 static void finish(const struct run *run, const struct operand *result, const struct tile *t,

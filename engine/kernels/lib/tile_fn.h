@@ -25,7 +25,7 @@ extern tile_fn *const SIMD_FN(tile_fns)[FN_COUNT];
 void SIMD_FN(tile_fill)(float *y, float x, int64_t n);
 /* Past the caches where y is aligned; end a series with simd_fence. */
 void SIMD_FN(tile_stream)(float *y, const float *x, int64_t n);
-/* The same, rounded. */
-void SIMD_FN(tile_stream_bf16)(uint16_t *y, const float *x, int64_t n);
+/* Rounds; past the caches as tile_stream does, if wanted. */
+void SIMD_FN(tile_round)(uint16_t *y, const float *x, int64_t n, bool stream);
 
 #endif
