@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MaxRoiPool of f32. The maps are turned channels-last once per launch, so that a bin is a walk
- * over its places with vectors of channels; regions overlap a lot, each place is read many times.
- * A task is a region and a block of channels, whose bins are gathered and written back plain.
+ * MaxRoiPool of maps of f32 or bf16. The maps are turned channels-last once per launch, so that a
+ * bin is a walk over its places with vectors of channels; regions overlap a lot, each place is read
+ * many times. A task is a region and a block of channels, whose bins are gathered and written back
+ * plain.
  */
 #include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/roi_bins.h"
-#include "engine/kernels/lib/simd.h"
+#include "engine/kernels/lib/simd_floats.h"
 
 enum { BLOCK = 4 * VL, BINS_MAX = 196 };
 
 struct kernel_state {
     int64_t images, channels, height, width, regions, rows, columns;
     float scale;
-    int64_t map_floats; /* of all maps, channels-last in whole blocks of channels */
+    int64_t map_bytes; /* of all maps, channels-last in whole blocks of channels */
+    bool bf16;         /* maps and bins, not regions */
     int threads;
 };
 
@@ -29,7 +31,13 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 {
     (void)variant;
     const int64_t *x = q->in[0].shape.dim, *y = q->out[0].shape.dim;
-    TRY(query_plain_f32(q, why));
+    bool bf16 = q->in[0].dtype == DTYPE_BF16;
+    if ((!bf16 && q->in[0].dtype != DTYPE_F32) || q->in[1].dtype != DTYPE_F32)
+        return UNSUPPORTED(why, "only maps of f32 or bf16, and regions of f32");
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    if (!desc_is_plain(&q->in[0]) || !desc_is_plain(&q->in[1]) || !desc_is_plain(&q->out[0]))
+        return UNSUPPORTED(why, "only plain maps, regions and bins");
     if (y[2] * y[3] > BINS_MAX)
         return UNSUPPORTED(why, "more than %d bins", BINS_MAX);
     *s = (struct kernel_state){.images = x[0],
@@ -40,42 +48,59 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                                .rows = y[2],
                                .columns = y[3],
                                .scale = (float)node_float(q->node, "spatial_scale", 1),
-                               .map_floats = x[0] * x[2] * x[3] * blocks_of(x[1]) * BLOCK,
+                               .bf16 = bf16,
                                .threads = q->threads};
+    int64_t elements = x[0] * x[2] * x[3] * blocks_of(x[1]) * BLOCK;
+    s->map_bytes = divide_up(elements * (bf16 ? 2 : 4), 64) * 64;
     return STATUS_OK;
 }
 
 /* The maps; per thread the bins of a block. */
 static size_t workspace(const struct kernel_state *s)
 {
-    return (size_t)(s->map_floats + (int64_t)BINS_MAX * BLOCK * s->threads) * sizeof(float);
+    return (size_t)(s->map_bytes + (int64_t)BINS_MAX * BLOCK * s->threads * 4);
 }
 
 struct job {
     const struct kernel_state *state;
-    const float *x, *regions;
-    float *y, *maps, *bins;
+    const void *x;
+    const float *regions;
+    void *y, *maps;
+    float *bins;
 };
 
-/* One row of one image, all channels. */
+/* One row of one image, all channels; whole bits, so that none is rounded. */
+SIMD_INLINE void turn(const struct job *job, int64_t row, bool bf16)
+{
+    const struct kernel_state *s = job->state;
+    int64_t padded = blocks_of(s->channels) * BLOCK, plane = s->height * s->width;
+    int64_t image = row / s->height;
+    int64_t from = image * s->channels * plane + row % s->height * s->width;
+    int64_t to = row * s->width * padded;
+    for (int64_t first = 0; first < s->channels; first += VL)
+        for (int64_t k = 0; k < s->width; k++)
+            for (int64_t c = first; c < first + VL && c < s->channels; c++)
+                if (bf16)
+                    ((uint16_t *)job->maps)[to + k * padded + c] =
+                        ((const uint16_t *)job->x)[from + c * plane + k];
+                else
+                    ((float *)job->maps)[to + k * padded + c] =
+                        ((const float *)job->x)[from + c * plane + k];
+}
+
 static void turn_row(void *context, int64_t row, int thread)
 {
     (void)thread;
     const struct job *job = context;
-    const struct kernel_state *s = job->state;
-    int64_t padded = blocks_of(s->channels) * BLOCK, plane = s->height * s->width;
-    int64_t image = row / s->height;
-    const float *src = job->x + image * s->channels * plane + row % s->height * s->width;
-    float *dst = job->maps + row * s->width * padded;
-    for (int64_t first = 0; first < s->channels; first += VL)
-        for (int64_t k = 0; k < s->width; k++)
-            for (int64_t c = first; c < first + VL && c < s->channels; c++)
-                dst[k * padded + c] = src[c * plane + k];
+    if (job->state->bf16)
+        turn(job, row, true);
+    else
+        turn(job, row, false);
 }
 
 /* The largest of a block of channels over a rectangle of places; 0 where that is empty. */
-SIMD_INLINE void pool_bin(const struct kernel_state *s, const float *map, struct roi_bin y,
-                          struct roi_bin x, float *bin)
+SIMD_INLINE void pool_bin(const struct kernel_state *s, const void *map, struct roi_bin y,
+                          struct roi_bin x, float *bin, bool bf16)
 {
     int64_t step = blocks_of(s->channels) * BLOCK;
     bool empty = y.begin >= y.end || x.begin >= x.end;
@@ -83,44 +108,53 @@ SIMD_INLINE void pool_bin(const struct kernel_state *s, const float *map, struct
     for (int j = 0; j < 4; j++)
         largest[j] = empty ? vf_zero() : vf_set1(-INFINITY);
     for (int64_t row = y.begin; row < y.end; row++) {
-        const float *at = map + (row * s->width + x.begin) * step;
-        for (int64_t k = x.begin; k < x.end; k++, at += step)
+        const void *at = float_at(map, (row * s->width + x.begin) * step, bf16);
+        for (int64_t k = x.begin; k < x.end; k++, at = float_at(at, step, bf16))
             for (int j = 0; j < 4; j++)
-                largest[j] = vf_max(vf_load(at + j * VL), largest[j]);
+                largest[j] = vf_max(vf_read(at, j * VL, bf16), largest[j]);
     }
     for (int j = 0; j < 4; j++)
         vf_store(bin + j * VL, largest[j]);
 }
 
-static void pool_task(void *context, int64_t task, int thread)
+SIMD_INLINE void pool_block(const struct job *job, int64_t task, int thread, bool bf16)
 {
-    const struct job *job = context;
     const struct kernel_state *s = job->state;
     int64_t blocks = blocks_of(s->channels), region = task / blocks;
     int64_t first = task % blocks * BLOCK, bins = s->rows * s->columns;
     const float *roi = job->regions + region * 5;
     float *bin = job->bins + (int64_t)thread * BINS_MAX * BLOCK;
-    float *y = job->y + (region * s->channels + first) * bins;
+    int64_t to = (region * s->channels + first) * bins;
     bool exists = roi[0] >= 0 && roi[0] < (float)s->images;
     int64_t image = exists ? (int64_t)roi[0] : 0;
-    const float *map = job->maps + image * s->height * s->width * blocks * BLOCK + first;
+    int64_t from = image * s->height * s->width * blocks * BLOCK + first;
+    const void *map = float_at(job->maps, from, bf16);
     struct roi_span across =
         roi_span_of(roi[1] * s->scale, roi[3] * s->scale, s->width, s->columns);
     struct roi_span down = roi_span_of(roi[2] * s->scale, roi[4] * s->scale, s->height, s->rows);
     for (int64_t k = 0; k < bins; k++) {
         struct roi_bin rows = roi_bin_of(&down, k / s->columns), columns;
         columns = roi_bin_of(&across, k % s->columns);
-        pool_bin(s, map, exists ? rows : (struct roi_bin){0, 0}, columns, bin + k * BLOCK);
+        pool_bin(s, map, exists ? rows : (struct roi_bin){0, 0}, columns, bin + k * BLOCK, bf16);
     }
     for (int64_t c = 0; c < BLOCK && first + c < s->channels; c++)
         for (int64_t k = 0; k < bins; k++)
-            y[c * bins + k] = bin[k * BLOCK + c];
+            float_write(job->y, to + c * bins + k, bin[k * BLOCK + c], bf16);
+}
+
+static void pool_task(void *context, int64_t task, int thread)
+{
+    const struct job *job = context;
+    if (job->state->bf16)
+        pool_block(job, task, thread, true);
+    else
+        pool_block(job, task, thread, false);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct job job = {state, args->in[0], args->in[1], args->out[0], args->workspace, NULL};
-    job.bins = job.maps + state->map_floats;
+    job.bins = (float *)(void *)((char *)job.maps + state->map_bytes);
     pool_run(args->pool, state->images * state->height, turn_row, &job);
     pool_run(args->pool, state->regions * blocks_of(state->channels), pool_task, &job);
 }
