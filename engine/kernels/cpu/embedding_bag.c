@@ -3,30 +3,31 @@
  * EmbeddingBag: rows of a table summed or averaged per bag. Rows lie at random in memory, so what
  * counts is how many cache misses are under way: rows are prefetched 32 indices ahead, also past
  * the end of a bag, and the usual row widths get loops of constant length with the sum in
- * registers.
+ * registers. Rows of bf16 are summed in f32, too, and rounded at the end of a bag.
  */
 #include <string.h>
 
 #include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/row_pitch.h"
-#include "engine/kernels/lib/simd.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/tiles.h"
 
 enum {
     AHEAD = 32,       /* indices; twice as far as memory latency at full bandwidth needs */
-    LINE_FLOATS = 16, /* of a cache line */
+    LINE = 64,        /* bytes of a cache line */
     TILE_ROWS = 2048, /* rows that a thread sums at a time */
 };
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
-    const float *table;
+    const void *table;
     const void *indices;
     bool wide; /* i64 indices */
-    float *y;
+    bool bf16; /* table and result */
+    void *y;
     int64_t bags, bag, width, rows, bags_per_tile;
-    int64_t pitch; /* floats from row to row of the result */
+    int64_t pitch; /* elements from row to row of the result */
     float factor;
 };
 
@@ -34,8 +35,11 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                         struct error *why)
 {
     (void)variant;
-    if (q->in[0].dtype != DTYPE_F32 || (q->in[1].dtype != DTYPE_I32 && q->in[1].dtype != DTYPE_I64))
-        return UNSUPPORTED(why, "only an f32 table and i32 or i64 indices");
+    s->bf16 = q->in[0].dtype == DTYPE_BF16;
+    if (!s->bf16 && q->in[0].dtype != DTYPE_F32)
+        return UNSUPPORTED(why, "only a table of f32 or bf16");
+    if (q->in[1].dtype != DTYPE_I32 && q->in[1].dtype != DTYPE_I64)
+        return UNSUPPORTED(why, "only i32 or i64 indices");
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (!desc_is_plain(&q->in[0]) || !desc_is_plain(&q->in[1]))
@@ -54,42 +58,69 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 }
 
 /* Out of range reads row 0: the reference, which ran before, has refused such a table. */
-SIMD_INLINE const float *row_at(const struct kernel_state *job, int64_t i, int64_t width)
+SIMD_INLINE const void *row_at(const struct kernel_state *job, int64_t i, int64_t width, bool bf16)
 {
     int64_t row =
         job->wide ? ((const int64_t *)job->indices)[i] : ((const int32_t *)job->indices)[i];
-    return job->table + (row >= 0 && row < job->rows ? row : 0) * width;
+    return float_at(job->table, (row >= 0 && row < job->rows ? row : 0) * width, bf16);
 }
 
-SIMD_INLINE void prefetch_row(const struct kernel_state *job, int64_t i, int64_t width)
+SIMD_INLINE void prefetch_row(const struct kernel_state *job, int64_t i, int64_t width, bool bf16)
 {
     if (i >= job->bags * job->bag)
         return;
-    const float *row = row_at(job, i, width);
-    for (int64_t k = 0; k < width; k += LINE_FLOATS)
+    const char *row = row_at(job, i, width, bf16);
+    for (int64_t k = 0; k < width * (bf16 ? 2 : 4); k += LINE)
         simd_prefetch(row + k);
 }
 
 /* Constant width: at most 8 vectors of sums, which the compiler keeps in registers. */
-SIMD_INLINE void sum_bag(const struct kernel_state *job, int64_t bag, int64_t width)
+SIMD_INLINE void sum_bag(const struct kernel_state *job, int64_t bag, int64_t width, bool bf16)
 {
     enum { VECTORS_MAX = 128 / VL > 8 ? 8 : 128 / VL };
     int64_t first = bag * job->bag, last = first + job->bag;
-    float *y = job->y + bag * job->pitch;
+    int64_t to = bag * job->pitch;
     vf factor = vf_set1(job->factor);
     for (int64_t part = 0; part < width; part += (int64_t)VECTORS_MAX * VL) {
         vf sum[VECTORS_MAX];
         for (int v = 0; v < VECTORS_MAX; v++)
             sum[v] = vf_zero();
         for (int64_t i = first; i < last; i++) {
-            const float *row = row_at(job, i, width) + part;
+            const void *row = float_at(row_at(job, i, width, bf16), part, bf16);
             if (part == 0)
-                prefetch_row(job, i + AHEAD, width);
-            for (int v = 0; v < VECTORS_MAX && part + v * VL < width; v++)
-                sum[v] = vf_add(sum[v], vf_load_m(row + v * VL, vm_first(width - part - v * VL)));
+                prefetch_row(job, i + AHEAD, width, bf16);
+            for (int v = 0; v < VECTORS_MAX && part + v * VL < width; v++) {
+                vm m = vm_first(width - part - v * VL);
+                sum[v] = vf_add(sum[v], vf_read_m(row, v * VL, m, bf16));
+            }
         }
-        for (int v = 0; v < VECTORS_MAX && part + v * VL < width; v++)
-            vf_store_m(y + part + v * VL, vm_first(width - part - v * VL), vf_mul(sum[v], factor));
+        for (int v = 0; v < VECTORS_MAX && part + v * VL < width; v++) {
+            vm m = vm_first(width - part - v * VL);
+            vf_write_m(job->y, to + part + v * VL, m, vf_mul(sum[v], factor), bf16);
+        }
+    }
+}
+
+SIMD_INLINE void sum_any(const struct kernel_state *job, int64_t bag, bool bf16)
+{
+    switch (job->width) {
+    case 8:
+        sum_bag(job, bag, 8, bf16);
+        break;
+    case 16:
+        sum_bag(job, bag, 16, bf16);
+        break;
+    case 32:
+        sum_bag(job, bag, 32, bf16);
+        break;
+    case 64:
+        sum_bag(job, bag, 64, bf16);
+        break;
+    case 128:
+        sum_bag(job, bag, 128, bf16);
+        break;
+    default:
+        sum_bag(job, bag, job->width, bf16);
     }
 }
 
@@ -100,25 +131,10 @@ static void run_tile(void *context, int64_t tile, int thread)
     int64_t first = tile * job->bags_per_tile, last = first + job->bags_per_tile;
     last = smaller(last, job->bags);
     for (int64_t bag = first; bag < last; bag++) {
-        switch (job->width) {
-        case 8:
-            sum_bag(job, bag, 8);
-            break;
-        case 16:
-            sum_bag(job, bag, 16);
-            break;
-        case 32:
-            sum_bag(job, bag, 32);
-            break;
-        case 64:
-            sum_bag(job, bag, 64);
-            break;
-        case 128:
-            sum_bag(job, bag, 128);
-            break;
-        default:
-            sum_bag(job, bag, job->width);
-        }
+        if (job->bf16)
+            sum_any(job, bag, true);
+        else
+            sum_any(job, bag, false);
     }
 }
 
