@@ -53,6 +53,7 @@ static const struct op_case cases[] = {
     {.name = "axis", .inputs = "i64[3,4] i32[1]=10 f32[2]=-1,2.5", .attrs = "axis=1"},
     {.name = "outside", .inputs = "i64[5]=-11,-10,-1,9,10 i64[]=10 i64[2]=3,5", .attrs = "axis=0"},
     {.name = "float", .inputs = "f32[3]=1,0,2 f32[]=3 f32[2]=0,1"},
+    {.name = "smooth", .inputs = "i64[2,3]=4,-1,0,7,-8,2 i64[]=7 f32[2]=0.0625,0.625"},
     {.name = "wide", .inputs = "i32[8]=0,3,20,-1,-21,7,21,12 i64[]=21 f32[2]=0,1"},
 };
 
