@@ -23,7 +23,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                         struct error *why)
 {
     (void)variant;
-    TRY(sparse_rows_from(q, &s->matrix, why));
+    TRY(sparse_rows_from(q, false, &s->matrix, why));
     if (q->out_count > 1 && q->out[1].dtype != DTYPE_NONE)
         return UNSUPPORTED(why, "the gradient by the values is wanted");
     s->width = q->in[DY].shape.dim[1];
@@ -51,13 +51,14 @@ static void run_tile(void *context, int64_t tile, int thread)
     int64_t low = job->inner * tile / job->tiles, high = job->inner * (tile + 1) / job->tiles;
     memset(job->dx + low * job->width, 0, (size_t)((high - low) * job->width) * sizeof(float));
     const struct sparse_rows *m = &job->matrix;
+    const float *values = m->values;
     for (int64_t row = 0; row < m->rows; row++) {
         const float *dy = job->dy + row * job->width;
         int64_t last = sparse_offset(m, row + 1);
         for (int64_t z = sparse_offset(m, row); z < last; z++) {
             int64_t column = sparse_column(m, z);
             if (column >= low && column < high)
-                add_row(job->dx + column * job->width, dy, m->values[z], job->width);
+                add_row(job->dx + column * job->width, dy, values[z], job->width);
         }
     }
 }

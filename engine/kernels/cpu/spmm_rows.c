@@ -2,9 +2,10 @@
  *
  * SpMM, row by row: the sums of up to four vectors of a row stay in registers while its entries go
  * by. Rows differ in length by two orders of magnitude, so tiles are cut by entries, not by rows;
- * the first row of a tile is found by bisection in the offsets.
+ * the first row of a tile is found by bisection in the offsets. Values and both dense matrices may
+ * be of bf16, sums are of f32.
  */
-#include "engine/kernels/lib/simd.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/sparse_rows.h"
 
 enum { DENSE = 3 };
@@ -16,8 +17,8 @@ enum {
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
     struct sparse_rows matrix;
-    const float *dense;
-    float *y;
+    const void *dense;
+    void *y;
     int64_t width, inner, tiles; /* inner: rows of dense */
 };
 
@@ -25,7 +26,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                         struct error *why)
 {
     (void)variant;
-    TRY(sparse_rows_from(q, &s->matrix, why));
+    TRY(sparse_rows_from(q, true, &s->matrix, why));
     s->width = q->in[DENSE].shape.dim[1];
     s->inner = q->in[DENSE].shape.dim[0];
     s->tiles = s->matrix.entries * s->width / TILE_WORK + 1;
@@ -34,7 +35,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 
 /* `count` vectors of one row from column `part` on, the last with only the lanes of `rest`. */
 SIMD_INLINE void sum_part(const struct kernel_state *job, int64_t row, int64_t part, int count,
-                          vm rest)
+                          vm rest, bool bf16)
 {
     const struct sparse_rows *m = &job->matrix;
     int64_t first = sparse_offset(m, row), last = sparse_offset(m, row + 1);
@@ -44,25 +45,26 @@ SIMD_INLINE void sum_part(const struct kernel_state *job, int64_t row, int64_t p
     for (int64_t z = first; z < last; z++) {
         int64_t column = sparse_column(m, z);
         column = column >= 0 && column < job->inner ? column : 0;
-        const float *from = job->dense + column * job->width + part;
-        vf value = vf_set1(m->values[z]);
+        const void *from = float_at(job->dense, column * job->width + part, bf16);
+        vf value = vf_set1(float_read(m->values, z, bf16));
         for (int v = 0; v < count - 1; v++)
-            sum[v] = vf_fma(value, vf_load(from + v * VL), sum[v]);
-        sum[count - 1] = vf_fma(value, vf_load_m(from + (count - 1) * VL, rest), sum[count - 1]);
+            sum[v] = vf_fma(value, vf_read(from, v * VL, bf16), sum[v]);
+        vf end = vf_read_m(from, (count - 1) * VL, rest, bf16);
+        sum[count - 1] = vf_fma(value, end, sum[count - 1]);
     }
-    float *to = job->y + row * job->width + part;
+    int64_t to = row * job->width + part;
     for (int v = 0; v < count - 1; v++)
-        vf_store(to + v * VL, sum[v]);
-    vf_store_m(to + (count - 1) * VL, rest, sum[count - 1]);
+        vf_write(job->y, to + v * VL, sum[v], bf16);
+    vf_write_m(job->y, to + (count - 1) * VL, rest, sum[count - 1], bf16);
 }
 
-static void sum_row(const struct kernel_state *job, int64_t row)
+SIMD_INLINE void sum_row(const struct kernel_state *job, int64_t row, bool bf16)
 {
     int64_t part = 0;
     for (; part + VECTORS * VL <= job->width; part += VECTORS * VL)
-        sum_part(job, row, part, VECTORS, vm_first(VL));
+        sum_part(job, row, part, VECTORS, vm_first(VL), bf16);
     for (; part < job->width; part += VL)
-        sum_part(job, row, part, 1, vm_first(job->width - part));
+        sum_part(job, row, part, 1, vm_first(job->width - part), bf16);
 }
 
 /* The first row that begins at or after the entry. */
@@ -88,7 +90,10 @@ static void run_tile(void *context, int64_t tile, int thread)
     int64_t last =
         tile + 1 < job->tiles ? row_from(m, m->entries * (tile + 1) / job->tiles) : m->rows;
     for (int64_t row = first; row < last; row++)
-        sum_row(job, row);
+        if (m->bf16)
+            sum_row(job, row, true);
+        else
+            sum_row(job, row, false);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)

@@ -11,24 +11,27 @@
 enum { SPARSE_VALUES, SPARSE_COLUMNS, SPARSE_OFFSETS }; /* inputs */
 
 struct sparse_rows {
-    const float *values;
+    const void *values;
     const void *columns, *offsets;
     bool wide_columns, wide_offsets; /* i64 */
+    bool bf16;                       /* values, and all that is not sparse */
     int64_t rows, entries;
 };
 
-/* For plan: a matrix of f32, and plain tensors throughout. */
-static inline enum status sparse_rows_from(const struct kernel_query *q, struct sparse_rows *s,
-                                           struct error *why)
+/* For plan: numbers of one type, f32 or, where `narrow` allows it, bf16; plain tensors throughout.
+ */
+static inline enum status sparse_rows_from(const struct kernel_query *q, bool narrow,
+                                           struct sparse_rows *s, struct error *why)
 {
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
+    s->bf16 = narrow && q->in[SPARSE_VALUES].dtype == DTYPE_BF16;
     for (int k = 0; k < q->in_count; k++) {
         bool index = k == SPARSE_COLUMNS || k == SPARSE_OFFSETS;
-        enum dtype dtype = q->in[k].dtype;
+        enum dtype dtype = q->in[k].dtype, number = s->bf16 ? DTYPE_BF16 : DTYPE_F32;
         if (!desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain", k);
-        if (index ? dtype != DTYPE_I32 && dtype != DTYPE_I64 : dtype != DTYPE_F32)
+        if (index ? dtype != DTYPE_I32 && dtype != DTYPE_I64 : dtype != number)
             return UNSUPPORTED(why, "input %d is %s", k, dtype_name(dtype));
     }
     if (!desc_is_plain(&q->out[0]))
