@@ -4,7 +4,10 @@
  * that is read once. In the "dot" form the matrix lies along the reduction (weights [N, K], or many
  * rows against one column), in the "sum" form across it ([K, N]). Both run at the speed at which
  * the matrix arrives; constant weights are packed better still (matmul_packed), which the tuner
- * finds out, but packing what comes at run time would cost more than the product. */
+ * finds out, but packing what comes at run time would cost more than the product.
+ *
+ * Numbers of bf16 are widened as they are read: half the bytes arrive in half the time. Their
+ * results are floats in a thread's scratch until the epilogue is through. */
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/gemm_steps.h"
 #include "engine/kernels/lib/matmul_product.h"
@@ -15,7 +18,8 @@ enum {
     LINES = 4,
     WIDE = 4,
     TASKS_PER_THREAD = 4,
-    TASK_BYTES = 64 << 10
+    TASK_BYTES = 64 << 10,
+    SCRATCH_FLOATS = 4096,
 };
 
 struct kernel_state {
@@ -24,13 +28,31 @@ struct kernel_state {
     bool columns;       /* few columns (dot form): lines are rows of A, vectors are columns of B */
     int64_t few, lines; /* vectors; lines (dot) or columns (sum) of the matrix */
     int64_t chunk, chunks; /* lines per task, tasks per batch */
+    bool bf16;             /* all tensors are; else f32 */
+    int threads;
 };
+
+/* Lines in a task, whole units of the inner loops. */
+static int64_t chunk_of(const struct kernel_state *s, int threads)
+{
+    const struct matmul_shape *m = &s->product.shape;
+    int64_t unit = s->dot ? LINES : WIDE * VL, bytes = m->k * (s->bf16 ? 2 : 4);
+    int64_t least = TASK_BYTES / bytes / unit + 1; /* units in a task */
+    int64_t units = divide_up(s->lines, unit), wanted = (int64_t)threads * TASKS_PER_THREAD;
+    int64_t even = (units * m->batch + wanted - 1) / wanted;
+    even = larger(even, least);
+    if (s->bf16)
+        even = larger(smaller(even, SCRATCH_FLOATS / (s->few * unit)), 1);
+    return (even < units ? even : units) * unit;
+}
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
     (void)variant;
-    TRY(matmul_product_from(q, &s->product, why));
+    s->bf16 = q->in[0].dtype == DTYPE_BF16;
+    s->threads = q->threads;
+    TRY(matmul_product_of(q, s->bf16 ? DTYPE_BF16 : DTYPE_F32, &s->product, why));
     const struct matmul_shape *m = &s->product.shape;
     bool a_dense = m->a_col == 1 || m->k == 1;
     if (a_dense && m->n <= FEW_MAX && m->n < m->m && (m->b_row == 1 || m->k == 1)) {
@@ -44,29 +66,35 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     }
     if (!s->few)
         return UNSUPPORTED(why, "more than %d rows and columns, or not dense", FEW_MAX);
-    int64_t unit = s->dot ? LINES : WIDE * VL, bytes = m->k * (int64_t)sizeof(float);
-    int64_t least = TASK_BYTES / bytes / unit + 1; /* units in a task */
-    int64_t units = divide_up(s->lines, unit), wanted = (int64_t)q->threads * TASKS_PER_THREAD;
-    int64_t even = (units * m->batch + wanted - 1) / wanted;
-    even = larger(even, least);
-    s->chunk = (even < units ? even : units) * unit;
+    s->chunk = chunk_of(s, q->threads);
     s->chunks = divide_up(s->lines, s->chunk);
     s->product.post.light = 0; /* all steps run over what was stored */
     return STATUS_OK;
+}
+
+/* Of one thread. */
+static int64_t scratch_floats(const struct kernel_state *s)
+{
+    return s->bf16 ? round_up(s->few * s->chunk, ALIGN_TENSOR / (int64_t)sizeof(float)) : 0;
+}
+
+static size_t workspace(const struct kernel_state *s)
+{
+    return (size_t)(scratch_floats(s) * s->threads) * sizeof(float);
 }
 
 /* ---- the two forms ---- */
 
 /* A block of the result; vectors and lines by their distance. */
 struct part {
-    const float *vectors, *matrix;
+    const void *vectors, *matrix;      /* of f32 or bf16 */
     int64_t vector_step, line_step, k; /* line_step: between lines (dot) or rows of B (sum) */
     float *y;
     int64_t y_vector, y_line; /* distances in the result */
     float alpha;
 };
 
-SIMD_INLINE void dot_block(const struct part *p, int few, int lines)
+SIMD_INLINE void dot_block(const struct part *p, int few, int lines, bool bf16)
 {
     vf sums[FEW_STEP][LINES];
     UNROLLED (i, few)
@@ -75,18 +103,19 @@ SIMD_INLINE void dot_block(const struct part *p, int few, int lines)
     int64_t k = 0;
     for (; k + VL <= p->k; k += VL) {
         UNROLLED (l, lines) {
-            vf line = vf_load(p->matrix + l * p->line_step + k);
+            vf line = vf_read(p->matrix, l * p->line_step + k, bf16);
             UNROLLED (i, few)
-                sums[i][l] = vf_fma(line, vf_load(p->vectors + i * p->vector_step + k), sums[i][l]);
+                sums[i][l] =
+                    vf_fma(line, vf_read(p->vectors, i * p->vector_step + k, bf16), sums[i][l]);
         }
     }
     vm rest = vm_first(p->k - k);
     for (; k < p->k; k += VL) {
         UNROLLED (l, lines) {
-            vf line = vf_load_m(p->matrix + l * p->line_step + k, rest);
+            vf line = vf_read_m(p->matrix, l * p->line_step + k, rest, bf16);
             UNROLLED (i, few)
-                sums[i][l] =
-                    vf_fma(line, vf_load_m(p->vectors + i * p->vector_step + k, rest), sums[i][l]);
+                sums[i][l] = vf_fma(line, vf_read_m(p->vectors, i * p->vector_step + k, rest, bf16),
+                                    sums[i][l]);
         }
     }
     UNROLLED (i, few)
@@ -94,47 +123,49 @@ SIMD_INLINE void dot_block(const struct part *p, int few, int lines)
             p->y[i * p->y_vector + l * p->y_line] = p->alpha * vf_sum(sums[i][l]);
 }
 
-static void dot_lines(const struct part *p, int few, int lines)
+SIMD_INLINE void dot_lines(const struct part *p, int few, int lines, bool bf16)
 {
     bool whole = lines == LINES;
     switch (few) {
     case 1:
-        whole ? dot_block(p, 1, LINES) : dot_block(p, 1, 1);
+        whole ? dot_block(p, 1, LINES, bf16) : dot_block(p, 1, 1, bf16);
         break;
     case 2:
-        whole ? dot_block(p, 2, LINES) : dot_block(p, 2, 1);
+        whole ? dot_block(p, 2, LINES, bf16) : dot_block(p, 2, 1, bf16);
         break;
     case 3:
-        whole ? dot_block(p, 3, LINES) : dot_block(p, 3, 1);
+        whole ? dot_block(p, 3, LINES, bf16) : dot_block(p, 3, 1, bf16);
         break;
     default:
-        whole ? dot_block(p, 4, LINES) : dot_block(p, 4, 1);
+        whole ? dot_block(p, 4, LINES, bf16) : dot_block(p, 4, 1, bf16);
         break;
     }
 }
 
-static void dot_form(struct part p, int few, int64_t count)
+SIMD_INLINE void dot_form(struct part p, int few, int64_t count, bool bf16)
 {
     while (count > 0) {
         int lines = count >= LINES ? LINES : 1;
-        dot_lines(&p, few, lines);
-        p.matrix += lines * p.line_step;
+        dot_lines(&p, few, lines, bf16);
+        p.matrix = float_at(p.matrix, lines * p.line_step, bf16);
         p.y += lines * p.y_line;
         count -= lines;
     }
 }
 
-SIMD_INLINE void sum_block(const struct part *p, int few, int wide, int64_t last)
+SIMD_INLINE void sum_block(const struct part *p, int few, int wide, int64_t last, bool bf16)
 {
+    struct gemm_operand kind = {false, bf16};
     vf sums[FEW_STEP][WIDE];
     UNROLLED (i, few)
         UNROLLED (n, wide)
             sums[i][n] = vf_zero();
     for (int64_t k = 0; k < p->k; k++) {
         UNROLLED (n, wide) {
-            vf row = gemm_load(p->matrix + k * p->line_step + n * VL, last, n, wide);
+            vf row = gemm_operand(kind, float_at(p->matrix, k * p->line_step, bf16), last, n, wide);
             UNROLLED (i, few)
-                sums[i][n] = vf_fma(vf_set1(p->vectors[i * p->vector_step + k]), row, sums[i][n]);
+                sums[i][n] = vf_fma(vf_set1(float_read(p->vectors, i * p->vector_step + k, bf16)),
+                                    row, sums[i][n]);
         }
     }
     vf alpha = vf_set1(p->alpha);
@@ -146,31 +177,31 @@ SIMD_INLINE void sum_block(const struct part *p, int few, int wide, int64_t last
     }
 }
 
-static void sum_columns(const struct part *p, int few, bool whole, int64_t last)
+SIMD_INLINE void sum_columns(const struct part *p, int few, bool whole, int64_t last, bool bf16)
 {
     switch (few) {
     case 1:
-        whole ? sum_block(p, 1, WIDE, VL) : sum_block(p, 1, 1, last);
+        whole ? sum_block(p, 1, WIDE, VL, bf16) : sum_block(p, 1, 1, last, bf16);
         break;
     case 2:
-        whole ? sum_block(p, 2, WIDE, VL) : sum_block(p, 2, 1, last);
+        whole ? sum_block(p, 2, WIDE, VL, bf16) : sum_block(p, 2, 1, last, bf16);
         break;
     case 3:
-        whole ? sum_block(p, 3, WIDE, VL) : sum_block(p, 3, 1, last);
+        whole ? sum_block(p, 3, WIDE, VL, bf16) : sum_block(p, 3, 1, last, bf16);
         break;
     default:
-        whole ? sum_block(p, 4, WIDE, VL) : sum_block(p, 4, 1, last);
+        whole ? sum_block(p, 4, WIDE, VL, bf16) : sum_block(p, 4, 1, last, bf16);
         break;
     }
 }
 
-static void sum_form(struct part p, int few, int64_t count)
+SIMD_INLINE void sum_form(struct part p, int few, int64_t count, bool bf16)
 {
     while (count > 0) {
         bool whole = count >= WIDE * VL;
         int64_t done = whole ? WIDE * VL : count < VL ? count : VL;
-        sum_columns(&p, few, whole, done);
-        p.matrix += done;
+        sum_columns(&p, few, whole, done, bf16);
+        p.matrix = float_at(p.matrix, done, bf16);
         p.y += done;
         count -= done;
     }
@@ -183,25 +214,89 @@ struct job {
     const struct kernel_args *args;
 };
 
-/* Epilogue over rows [row, row + rows), columns [column, column + columns) of one batch. */
-static void run_steps(const struct job *job, int64_t batch, float *c, const int64_t *first,
-                      const int64_t *count)
+/* Rows [row, row + rows), columns [column, column + columns) of one batch. */
+struct area {
+    int64_t batch, row, rows, column, columns;
+    float *sums; /* of the first one */
+    int64_t sums_row;
+};
+
+/* Epilogue. */
+static void run_steps(const struct job *job, const struct area *area)
 {
     const struct gemm_post *post = &job->state->product.post;
     const struct matmul_shape *s = &job->state->product.shape;
     const float *operands[GEMM_STEP_MAX] = {0};
     for (int k = 0; k < post->count; k++) {
         const struct gemm_step *step = &post->steps[k];
-        int64_t left = batch, at = first[0] * step->row + first[1] * step->column;
+        int64_t left = area->batch, at = area->row * step->row + area->column * step->column;
         for (int d = s->batch_rank - 1; d >= 0; d--) {
             at += left % s->batch_dim[d] * step->batch[d];
             left /= s->batch_dim[d];
         }
         if (step->input >= 0)
-            operands[k] = (const float *)job->args->in[step->input] + at;
+            operands[k] = gemm_operand_at(step, job->args->in[step->input], at);
     }
-    gemm_post_heavy(post, operands, c + first[0] * s->c_row + first[1], s->c_row, count[0],
-                    count[1]);
+    gemm_post_heavy(post, operands, area->sums, area->sums_row, area->rows, area->columns);
+}
+
+static void round_sums(const struct area *area, uint16_t *c, int64_t c_row)
+{
+    int64_t rows = area->rows, columns = area->columns;
+    if (area->sums_row == columns && c_row == columns) {
+        columns *= rows;
+        rows = 1;
+    }
+    for (int64_t m = 0; m < rows; m++) {
+        const float *from = area->sums + m * area->sums_row;
+        uint16_t *to = c + m * c_row;
+        int64_t n = 0;
+        for (; n + VL <= columns; n += VL)
+            vf_store_bf16(to + n, vf_load(from + n));
+        vm rest = vm_first(columns - n);
+        if (n < columns)
+            vf_store_bf16_m(to + n, rest, vf_load_m(from + n, rest));
+    }
+}
+
+static struct area area_of(const struct kernel_state *state, const struct kernel_args *args,
+                           int64_t task, int thread)
+{
+    const struct matmul_shape *s = &state->product.shape;
+    int64_t first = task % state->chunks * state->chunk;
+    int64_t count = smaller(state->lines - first, state->chunk);
+    struct area area = {.batch = task / state->chunks,
+                        .rows = state->few,
+                        .column = first,
+                        .columns = count,
+                        .sums_row = s->c_row};
+    if (state->columns) {
+        area.row = first;
+        area.rows = count;
+        area.column = 0;
+        area.columns = state->few;
+    }
+    if (state->bf16) {
+        area.sums = (float *)args->workspace + thread * scratch_floats(state);
+        area.sums_row = area.columns;
+    } else {
+        area.sums = (float *)args->out[0] + matmul_offset_of(s, area.batch).c +
+                    area.row * s->c_row + area.column;
+    }
+    return area;
+}
+
+static void run_few(const struct kernel_state *state, const struct part *part, int few,
+                    int64_t count)
+{
+    if (state->dot && state->bf16)
+        dot_form(*part, few, count, true);
+    else if (state->dot)
+        dot_form(*part, few, count, false);
+    else if (state->bf16)
+        sum_form(*part, few, count, true);
+    else
+        sum_form(*part, few, count, false);
 }
 
 static void run_task(void *context, int64_t task, int thread)
@@ -209,45 +304,39 @@ static void run_task(void *context, int64_t task, int thread)
     const struct job *job = context;
     const struct kernel_state *state = job->state;
     const struct matmul_shape *s = &state->product.shape;
-    int64_t batch = task / state->chunks, first = task % state->chunks * state->chunk;
-    int64_t count = state->lines - first < state->chunk ? state->lines - first : state->chunk;
-    struct matmul_offset at = matmul_offset_of(s, batch);
-    const float *a = (const float *)job->args->in[0] + at.a;
-    const float *b = (const float *)job->args->in[1] + at.b;
-    float *c = (float *)job->args->out[0] + at.c;
+    struct area area = area_of(state, job->args, task, thread);
+    struct matmul_offset at = matmul_offset_of(s, area.batch);
+    const void *a = float_at(job->args->in[0], at.a, state->bf16);
+    const void *b = float_at(job->args->in[1], at.b, state->bf16);
     struct part part = {.vectors = a,
-                        .matrix = b + first * s->b_col,
+                        .matrix = float_at(b, area.column * s->b_col, state->bf16),
                         .vector_step = s->a_row,
                         .line_step = state->dot ? s->b_col : s->b_row,
                         .k = s->k,
-                        .y = c + first,
-                        .y_vector = s->c_row,
+                        .y = area.sums,
+                        .y_vector = area.sums_row,
                         .y_line = 1,
                         .alpha = state->product.alpha};
-    if (state->columns)
-        part = (struct part){
-            b,        a + first * s->a_row, s->b_col, s->a_row, s->k, c + first * s->c_row, 1,
-            s->c_row, state->product.alpha};
-    (void)thread;
+    if (state->columns) {
+        part.vectors = b;
+        part.matrix = float_at(a, area.row * s->a_row, state->bf16);
+        part.vector_step = s->b_col;
+        part.line_step = s->a_row;
+        part.y_vector = 1;
+        part.y_line = area.sums_row;
+    }
     for (int64_t i = 0; i < state->few; i += FEW_STEP) {
         struct part group = part;
-        group.vectors += i * part.vector_step;
+        group.vectors = float_at(part.vectors, i * part.vector_step, state->bf16);
         group.y += i * part.y_vector;
         int few = (int)(state->few - i < FEW_STEP ? state->few - i : FEW_STEP);
-        if (state->dot)
-            dot_form(group, few, count);
-        else
-            sum_form(group, few, count);
-    }
-    int64_t corner[2] = {0, first}, size[2] = {state->few, count};
-    if (state->columns) {
-        corner[0] = first;
-        corner[1] = 0;
-        size[0] = count;
-        size[1] = state->few;
+        run_few(state, &group, few, state->columns ? area.rows : area.columns);
     }
     if (state->product.post.count)
-        run_steps(job, batch, c, corner, size);
+        run_steps(job, &area);
+    if (state->bf16)
+        round_sums(&area, (uint16_t *)job->args->out[0] + at.c + area.row * s->c_row + area.column,
+                   s->c_row);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
@@ -257,9 +346,6 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 }
 
 REGISTER_KERNEL(matmul_gemv) = {
-    NATIVE(matmul_gemv),
-    .ops = OPS("MatMul", "Gemm"),
-    .state_size = sizeof(struct kernel_state),
-    .plan = plan,
-    .launch = launch,
+    NATIVE(matmul_gemv), .ops = OPS("MatMul", "Gemm"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,        .workspace = workspace,       .launch = launch,
 };

@@ -66,12 +66,12 @@ enum status matmul_posts_from(const struct kernel_query *q, struct matmul_shape 
     return read_posts(q, s, posts, why);
 }
 
-enum status matmul_product_from(const struct kernel_query *q, struct matmul_product *p,
-                                struct error *why)
+enum status matmul_product_of(const struct kernel_query *q, enum dtype floats,
+                              struct matmul_product *p, struct error *why)
 {
     struct matmul_posts posts;
-    if (!query_all_dtype(q, DTYPE_F32))
-        return UNSUPPORTED(why, "only f32");
+    if (!query_all_dtype(q, floats))
+        return UNSUPPORTED(why, "only %s", dtype_name(floats));
     p->shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     p->alpha = (float)node_float(q->node, "alpha", 1);
     const struct matmul_shape *s = &p->shape;
@@ -83,6 +83,12 @@ enum status matmul_product_from(const struct kernel_query *q, struct matmul_prod
     p->axes = posts.axes;
     p->post = posts.post;
     return STATUS_OK;
+}
+
+enum status matmul_product_from(const struct kernel_query *q, struct matmul_product *p,
+                                struct error *why)
+{
+    return matmul_product_of(q, DTYPE_F32, p, why);
 }
 
 enum status matmul_turns(const struct matmul_shape *shape, bool *turn, struct error *why)

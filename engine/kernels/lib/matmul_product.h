@@ -25,8 +25,12 @@ struct matmul_posts {
 enum status matmul_posts_from(const struct kernel_query *q, struct matmul_shape *shape,
                               struct matmul_posts *posts, struct error *why);
 
-/* UNSUPPORTED with a reason unless all is f32, not empty, and the epilogue follows rows and
+/* UNSUPPORTED with a reason unless all is `floats`, not empty, and the epilogue follows rows and
  * columns of the result. Batches are folded into rows where the epilogue allows it. */
+#define matmul_product_of SIMD_FN(matmul_product_of)
+enum status matmul_product_of(const struct kernel_query *q, enum dtype floats,
+                              struct matmul_product *product, struct error *why);
+/* Of f32. */
 #define matmul_product_from SIMD_FN(matmul_product_from)
 enum status matmul_product_from(const struct kernel_query *q, struct matmul_product *product,
                                 struct error *why);
