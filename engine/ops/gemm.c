@@ -96,6 +96,7 @@ static const struct op_case cases[] = {
      .attrs = "transB=1"},
     {.name = "transB_blocks", .inputs = "f32[130,72] f32[100,72]! f32[100]!", .attrs = "transB=1"},
     {.name = "transB_one_row", .inputs = "f32[1,512] f32[77,512]! f32[77]!", .attrs = "transB=1"},
+    {.name = "transB_few_rows", .inputs = "f32[3,5] f32[5000,5]! f32[5000]!", .attrs = "transB=1"},
     {.name = "transA", .inputs = "f32[20,11] f32[20,13]! f32[13]!", .attrs = "transA=1"},
     {.name = "transA_transB", .inputs = "f32[20,11] f32[13,20]", .attrs = "transA=1 transB=1"},
     {.name = "alpha_beta_full_C",

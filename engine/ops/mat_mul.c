@@ -112,6 +112,8 @@ static const struct op_case cases[] = {
     {.name = "one_row", .inputs = "f32[1,130] f32[130,67]!"},
     {.name = "one_column", .inputs = "f32[65,130] f32[130,1]!"},
     {.name = "long_sums", .inputs = "f32[6,1031] f32[1031,40]!"},
+    {.name = "one_wide_row", .inputs = "f32[1,70] f32[70,1500]!"},
+    {.name = "two_wide_rows", .inputs = "f32[2,3] f32[3,9000]!"},
     {.name = "k_is_1", .inputs = "f32[9,1] f32[1,20]!"},
     {.name = "wide", .inputs = "f32[128,64] f32[64,512]!"},
     {.name = "blocks", .inputs = "f32[150,200] f32[200,136]"},

@@ -32,11 +32,19 @@ struct kernel_state {
     int threads;
 };
 
+/* Vectors of columns that the sum form takes at a time. A row's part should be as many bytes of
+ * either type, since the hardware prefetches little before the next row; more sums than one
+ * vector's do not fit into the registers. */
+SIMD_INLINE int wide_of(int64_t few, bool bf16)
+{
+    return bf16 && few == 1 ? 2 * WIDE : WIDE;
+}
+
 /* Lines in a task, whole units of the inner loops. */
 static int64_t chunk_of(const struct kernel_state *s, int threads)
 {
     const struct matmul_shape *m = &s->product.shape;
-    int64_t unit = s->dot ? LINES : WIDE * VL, bytes = m->k * (s->bf16 ? 2 : 4);
+    int64_t unit = s->dot ? LINES : wide_of(s->few, s->bf16) * VL, bytes = m->k * (s->bf16 ? 2 : 4);
     int64_t least = TASK_BYTES / bytes / unit + 1; /* units in a task */
     int64_t units = divide_up(s->lines, unit), wanted = (int64_t)threads * TASKS_PER_THREAD;
     int64_t even = (units * m->batch + wanted - 1) / wanted;
@@ -156,7 +164,7 @@ SIMD_INLINE void dot_form(struct part p, int few, int64_t count, bool bf16)
 SIMD_INLINE void sum_block(const struct part *p, int few, int wide, int64_t last, bool bf16)
 {
     struct gemm_operand kind = {false, bf16};
-    vf sums[FEW_STEP][WIDE];
+    vf sums[FEW_STEP][2 * WIDE];
     UNROLLED (i, few)
         UNROLLED (n, wide)
             sums[i][n] = vf_zero();
@@ -181,7 +189,7 @@ SIMD_INLINE void sum_columns(const struct part *p, int few, bool whole, int64_t 
 {
     switch (few) {
     case 1:
-        whole ? sum_block(p, 1, WIDE, VL, bf16) : sum_block(p, 1, 1, last, bf16);
+        whole ? sum_block(p, 1, wide_of(1, bf16), VL, bf16) : sum_block(p, 1, 1, last, bf16);
         break;
     case 2:
         whole ? sum_block(p, 2, WIDE, VL, bf16) : sum_block(p, 2, 1, last, bf16);
@@ -197,9 +205,10 @@ SIMD_INLINE void sum_columns(const struct part *p, int few, bool whole, int64_t 
 
 SIMD_INLINE void sum_form(struct part p, int few, int64_t count, bool bf16)
 {
+    int64_t wide = wide_of(few, bf16) * VL;
     while (count > 0) {
-        bool whole = count >= WIDE * VL;
-        int64_t done = whole ? WIDE * VL : count < VL ? count : VL;
+        bool whole = count >= wide;
+        int64_t done = whole ? wide : count < VL ? count : VL;
         sum_columns(&p, few, whole, done, bf16);
         p.matrix = float_at(p.matrix, done, bf16);
         p.y += done;

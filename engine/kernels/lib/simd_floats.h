@@ -7,6 +7,8 @@
 #ifndef ENGINE_KERNELS_LIB_SIMD_FLOATS_H
 #define ENGINE_KERNELS_LIB_SIMD_FLOATS_H
 
+#include <string.h>
+
 #include "engine/kernels/lib/simd_dot.h"
 
 SIMD_INLINE vf vf_read(const void *p, int64_t at, bool bf16)
@@ -35,9 +37,15 @@ SIMD_INLINE void vf_write_m(void *p, int64_t at, vm m, vf v, bool bf16)
         vf_store_m((float *)p + at, m, v);
 }
 
+/* Inline, unlike bfloat_to_float: a call would spill all vectors of a loop. */
 SIMD_INLINE float float_read(const void *p, int64_t at, bool bf16)
 {
-    return bf16 ? bfloat_to_float(((const uint16_t *)p)[at]) : ((const float *)p)[at];
+    if (!bf16)
+        return ((const float *)p)[at];
+    uint32_t bits = (uint32_t)((const uint16_t *)p)[at] << 16;
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
 }
 
 SIMD_INLINE void float_write(void *p, int64_t at, float x, bool bf16)
