@@ -41,12 +41,13 @@ struct run {
 static void plan_products(struct kernel_state *state, int threads)
 {
     const struct attention_lstm *s = &state->s;
-    state->weights = step_product_plan(s->batch, s->context + s->hidden, 4 * s->hidden, threads);
-    state->gemm_bytes = gemm_workspace(&state->weights.plan);
+    state->weights =
+        step_product_plan(s->batch, s->context + s->hidden, 4 * s->hidden, false, threads);
+    state->gemm_bytes = step_product_workspace(&state->weights);
     if (!s->attends)
         return;
-    state->query = step_product_plan(s->batch, s->hidden, s->keys, threads);
-    size_t bytes = gemm_workspace(&state->query.plan);
+    state->query = step_product_plan(s->batch, s->hidden, s->keys, false, threads);
+    size_t bytes = step_product_workspace(&state->query);
     state->gemm_bytes = larger(state->gemm_bytes, bytes);
 }
 

@@ -56,12 +56,13 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     TRY(attention_lstm_from(in, s, why));
     if (s->steps * s->batch * s->hidden == 0 || (s->attends && s->keys * s->context == 0))
         return UNSUPPORTED(why, "nothing to do");
-    state->sums = step_product_plan(s->batch, 4 * s->hidden, s->context + s->hidden, q->threads);
-    state->gemm_bytes = gemm_workspace(&state->sums.plan);
+    state->sums =
+        step_product_plan(s->batch, 4 * s->hidden, s->context + s->hidden, false, q->threads);
+    state->gemm_bytes = step_product_workspace(&state->sums);
     if (!s->attends)
         return STATUS_OK;
-    state->query = step_product_plan(s->batch, s->keys, s->hidden, q->threads);
-    size_t bytes = gemm_workspace(&state->query.plan);
+    state->query = step_product_plan(s->batch, s->keys, s->hidden, false, q->threads);
+    size_t bytes = step_product_workspace(&state->query);
     state->gemm_bytes = larger(state->gemm_bytes, bytes);
     return STATUS_OK;
 }

@@ -4,6 +4,9 @@
  * context and state side by side make one product of it), and between them loops over the rows:
  * cells, attention, choice of words. With few rows the products read every weight once per step, so
  * that memory bandwidth is the limit; with many rows they are as fast as any.
+ *
+ * bf16: products read the weights as they are, the rest widens what it reads; states and logits are
+ * f32 as ever, because choices of words hang on small differences.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +16,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/best_words.h"
 #include "engine/kernels/lib/row_pitch.h"
+#include "engine/kernels/lib/simd_floats.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/step_product.h"
 #include "engine/kernels/lib/workspace.h"
@@ -25,6 +29,7 @@ struct kernel_state {
     struct step_product query, output;
     size_t gemm_bytes, workspace;
     bool wants_words, wants_scores;
+    bool bf16; /* all floats outside */
 };
 
 /* The workspace. Two buffers of what follows the hypotheses: now and next. */
@@ -51,13 +56,14 @@ struct run {
 
 static void plan_products(struct kernel_state *state, int threads)
 {
+    bool bf16 = state->bf16;
     const struct decoder_shape *s = &state->s;
     struct step_product *products[] = {&state->layer, &state->query, &state->output};
-    state->layer = step_product_plan(s->rows, 4 * s->hidden, 3 * s->hidden, threads);
-    state->query = step_product_plan(s->rows, s->attention, s->hidden, threads);
-    state->output = step_product_plan(s->rows, s->vocabulary, s->hidden, threads);
+    state->layer = step_product_plan(s->rows, 4 * s->hidden, 3 * s->hidden, bf16, threads);
+    state->query = step_product_plan(s->rows, s->attention, s->hidden, bf16, threads);
+    state->output = step_product_plan(s->rows, s->vocabulary, s->hidden, bf16, threads);
     for (int k = 0; k < ARRAY_COUNT(products); k++) {
-        size_t bytes = gemm_workspace(&products[k]->plan);
+        size_t bytes = step_product_workspace(products[k]);
         state->gemm_bytes = larger(state->gemm_bytes, bytes);
     }
 }
@@ -101,8 +107,10 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 {
     (void)variant;
     struct decoder_shape *s = &state->s;
+    state->bf16 = q->in[DECODER_KEYS].dtype == DTYPE_BF16;
+    enum dtype floats = state->bf16 ? DTYPE_BF16 : DTYPE_F32;
     for (int k = 0; k < DECODER_INPUTS; k++) {
-        enum dtype want = k == DECODER_LENGTHS ? DTYPE_I32 : DTYPE_F32;
+        enum dtype want = k == DECODER_LENGTHS ? DTYPE_I32 : floats;
         if (q->in[k].dtype != want || !desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain %s", k, dtype_name(want));
     }
@@ -113,6 +121,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     if (s->rows * s->source * s->hidden * s->attention * s->layers == 0)
         return UNSUPPORTED(why, "nothing to decode");
     state->wants_words = q->out[0].dtype != DTYPE_NONE;
+    if (q->out_count > 1 && q->out[1].dtype != DTYPE_NONE && q->out[1].dtype != floats)
+        return UNSUPPORTED(why, "scores are not %s", dtype_name(floats));
     state->wants_scores = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
     plan_products(state, q->threads);
     state->workspace = lay_out(state, NULL).bytes;
@@ -150,22 +160,23 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *st
     return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
-static void pack_product(const struct step_product *p, const float *weights, struct pool *pool)
+static void pack_product(const struct step_product *p, const void *weights, struct pool *pool)
 {
-    step_product_pack(p, weights, p->plan.size.n, 1, pool);
+    step_product_pack(p, weights, p->n, 1, pool);
 }
 
 static void pack(struct kernel_state *state, const struct kernel_args *args)
 {
     int64_t d = state->s.hidden;
-    const float *weights = args->in[DECODER_WEIGHTS], *bias = args->in[DECODER_BIAS];
+    const void *weights = args->in[DECODER_WEIGHTS], *bias = args->in[DECODER_BIAS];
     pack_product(&state->query, args->in[DECODER_QUERY], args->pool);
     pack_product(&state->output, args->in[DECODER_OUTPUT], args->pool);
-    for (int64_t layer = 0; layer < state->s.layers; layer++, bias += 4 * d) {
+    for (int64_t layer = 0; layer < state->s.layers; layer++) {
         struct step_product *p = &state->layers[layer];
         for (int64_t k = 0; k < 4 * d; k++)
-            p->bias[k] = bias[k] + (k / d == 2 ? (float)state->s.forget_bias : 0);
-        pack_product(p, weights + layer * 12 * d * d, args->pool);
+            p->bias[k] = float_read(bias, layer * 4 * d + k, state->bf16) +
+                         (k / d == 2 ? (float)state->s.forget_bias : 0);
+        pack_product(p, float_at(weights, layer * 12 * d * d, state->bf16), args->pool);
     }
 }
 
@@ -173,7 +184,7 @@ static void pack(struct kernel_state *state, const struct kernel_args *args)
 
 static void multiply(const struct run *r, const struct step_product *p, const float *a, float *c)
 {
-    struct step_rows rows = {a, c, p->plan.size.k, p->plan.size.n};
+    struct step_rows rows = {a, c, p->k, p->n};
     step_product_run(p, &rows, r->m.gemm, r->args->pool);
 }
 
@@ -223,35 +234,35 @@ static int64_t length_of(const struct run *r, int64_t sentence)
     return length < 1 ? 1 : length > r->state->s.source ? r->state->s.source : length;
 }
 
-static void score_words(const struct run *r, int64_t row, int64_t sentence, int64_t length)
+/* `bf16` is a constant here and below. */
+SIMD_INLINE void score_words(const struct run *r, int64_t row, int64_t sentence, int64_t length,
+                             bool bf16)
 {
-    int64_t a = r->state->s.attention;
-    const float *keys =
-        (const float *)r->args->in[DECODER_KEYS] + sentence * r->state->s.source * a;
-    const float *v = r->args->in[DECODER_SCORE], *query = r->m.query + row * a;
-    const float *shift = r->args->in[DECODER_SHIFT];
+    int64_t a = r->state->s.attention, first = sentence * r->state->s.source * a;
+    const void *keys = r->args->in[DECODER_KEYS], *v = r->args->in[DECODER_SCORE];
+    const void *shift = r->args->in[DECODER_SHIFT];
+    const float *query = r->m.query + row * a;
     for (int64_t t = 0; t < length; t++) {
         vf sum = vf_zero();
         for (int64_t k = 0; k < a; k += VL) {
             vm lanes = vm_first(a - k);
-            vf x = vf_add(vf_load_m(query + k, lanes), vf_load_m(shift + k, lanes));
-            x = vf_tanh(vf_add(x, vf_load_m(keys + t * a + k, lanes)));
-            sum = vf_fma(vf_load_m(v + k, lanes), x, sum);
+            vf x = vf_add(vf_load_m(query + k, lanes), vf_read_m(shift, k, lanes, bf16));
+            x = vf_tanh(vf_add(x, vf_read_m(keys, first + t * a + k, lanes, bf16)));
+            sum = vf_fma(vf_read_m(v, k, lanes, bf16), x, sum);
         }
         r->m.weights[row * r->state->s.source + t] = vf_sum(sum);
     }
 }
 
-static void attend(void *context, int64_t row, int thread)
+SIMD_INLINE void attend_in(const struct run *r, int64_t row, bool bf16)
 {
-    const struct run *r = context;
-    (void)thread;
     const struct decoder_shape *s = &r->state->s;
     int64_t d = s->hidden, sentence = row / s->beam, length = length_of(r, sentence);
-    const float *memory = (const float *)r->args->in[DECODER_MEMORY] + sentence * s->source * d;
+    int64_t first = sentence * s->source * d;
+    const void *memory = r->args->in[DECODER_MEMORY];
     float *weights = r->m.weights + row * s->source, *to = r->m.context[0] + row * d;
     float high = -INFINITY, sum = 0;
-    score_words(r, row, sentence, length);
+    score_words(r, row, sentence, length, bf16);
     for (int64_t t = 0; t < length; t++)
         high = weights[t] > high ? weights[t] : high;
     for (int64_t t = 0; t < length; t++)
@@ -260,9 +271,20 @@ static void attend(void *context, int64_t row, int thread)
         vm lanes = vm_first(d - k);
         vf mean = vf_zero();
         for (int64_t t = 0; t < length; t++)
-            mean = vf_fma(vf_set1(weights[t]), vf_load_m(memory + t * d + k, lanes), mean);
+            mean = vf_fma(vf_set1(weights[t]), vf_read_m(memory, first + t * d + k, lanes, bf16),
+                          mean);
         vf_store_m(to + k, lanes, vf_mul(mean, vf_set1(1 / sum)));
     }
+}
+
+static void attend(void *context, int64_t row, int thread)
+{
+    const struct run *r = context;
+    (void)thread;
+    if (r->state->bf16)
+        attend_in(r, row, true);
+    else
+        attend_in(r, row, false);
 }
 
 /* ---- choice of words ---- */
@@ -321,13 +343,25 @@ static void follow(const struct run *r, float **pair, int64_t layers)
     pair[0] = made;
 }
 
+/* H numbers of input k, from element `first` on. */
+static void read_numbers(const struct run *r, enum decoder_input k, int64_t first, float *to)
+{
+    const void *from = float_at(r->args->in[k], first, r->state->bf16);
+    int64_t count = r->state->s.hidden;
+    if (!r->state->bf16) {
+        memcpy(to, from, (size_t)count * sizeof(float));
+        return;
+    }
+    for (int64_t i = 0; i < count; i += VL)
+        vf_store_m(to + i, vm_first(count - i), vf_read_m(from, i, vm_first(count - i), true));
+}
+
 static bool run_step(struct run *r, int64_t step)
 {
     const struct decoder_shape *s = &r->state->s;
-    const float *table = r->args->in[DECODER_EMBEDDING];
     for (int64_t row = 0; row < s->rows; row++)
-        memcpy(r->m.out + row * s->hidden, table + r->beams.now.token[row] * s->hidden,
-               (size_t)s->hidden * sizeof(float));
+        read_numbers(r, DECODER_EMBEDDING, r->beams.now.token[row] * s->hidden,
+                     r->m.out + row * s->hidden);
     run_layer(r, 0);
     multiply(r, &r->state->query, r->m.h[0], r->m.query);
     pool_run(r->args->pool, s->rows, attend, r);
@@ -353,10 +387,8 @@ static void begin(struct run *r)
     memset(r->m.context[0], 0, (size_t)(s->rows * d) * sizeof(float));
     for (int64_t i = 0; i < s->layers * s->rows; i++) {
         int64_t from = (i / s->rows * s->batch + i % s->rows / s->beam) * d;
-        memcpy(r->m.h[0] + i * d, (const float *)r->args->in[DECODER_H] + from,
-               (size_t)d * sizeof(float));
-        memcpy(r->m.c[0] + i * d, (const float *)r->args->in[DECODER_C] + from,
-               (size_t)d * sizeof(float));
+        read_numbers(r, DECODER_H, from, r->m.h[0] + i * d);
+        read_numbers(r, DECODER_C, from, r->m.c[0] + i * d);
     }
 }
 
@@ -373,7 +405,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     if (state->wants_words)
         memcpy(args->out[0], r.beams.now.tokens, (size_t)(s->rows * s->steps) * sizeof(int32_t));
     for (int64_t row = 0; state->wants_scores && row < s->rows; row++)
-        ((float *)args->out[1])[row] = (float)decoder_score(&r.beams, row);
+        float_write(args->out[1], row, (float)decoder_score(&r.beams, row), state->bf16);
 }
 
 REGISTER_KERNEL(decoder_loop) = {
