@@ -277,6 +277,11 @@ static const struct op_case cases[] = {
                "f32[8]! f32[8]! f32[1,60,80]! f32[1,80]! f32[20,33]!{-3:3}",
      .attrs = "steps=5 beam=10 length_penalty=0.6 forget_bias=0.0 start=4 end=3",
      .outputs = 2},
+    {.name = "odd_sizes", /* no pairs of 16 bits */
+     .inputs = "f32[2,3,5] f32[2,3,7] i32[2]=3,2 f32[2,2,7] f32[2,2,7] f32[19,7]! f32[7,5]! "
+               "f32[5]! f32[5]! f32[2,21,28]! f32[2,28]! f32[7,19]!{-3:3}",
+     .attrs = "steps=4 beam=2 residual=1",
+     .outputs = 2},
     {.name = "ends_early", /* only word 2 has a weight: it comes first */
      .inputs = "f32[1,2,4] f32[1,2,4] i32[1]=2 f32[1,1,4]{1:2} f32[1,1,4]{1:2} f32[3,4]! "
                "f32[4,4]! f32[4]! f32[4]! f32[1,12,16]{0.1:0.2} f32[1,16]{0.1:1} "
