@@ -311,38 +311,54 @@ static void keep_line(const struct walk *w, int64_t step, int64_t b)
         memset(y, 0, (size_t)state->shape.hidden * (state->bf16 ? 2 : 4));
 }
 
-static struct rnn_line line_of(const struct walk *w, int64_t step, int64_t b, int64_t time)
+/* Where sequence 0 has its states in this step; the others follow. */
+static struct rnn_line first_line(const struct walk *w, int64_t step)
+{
+    const struct scratch *scratch = &w->scratch;
+    int64_t now = step % 2, next = 1 - now;
+    return (struct rnn_line){
+        .h = scratch->h[now],
+        .next = scratch->h[next],
+        .c = scratch->c,
+        .z = scratch->z,
+        .keep = 1,
+        .narrow_h = scratch->narrow_h[now],
+        .narrow_next = scratch->narrow_h[next],
+        .narrow_c = scratch->narrow_c,
+    };
+}
+
+static inline void make_line(const struct walk *w, const struct rnn_line *first, int64_t b,
+                             int64_t time, struct rnn_line *to)
 {
     const struct rnn_shape *s = &w->state->shape;
-    const struct scratch *scratch = &w->scratch;
-    const void *attention = w->state->kernel->attention ? w->args->in[RNN_ATTENTION] : NULL;
-    int64_t at = b * w->state->row, next = (step + 1) % 2;
+    int64_t at = b * w->state->row;
     int64_t row = s->batch_first ? b * s->steps + time : time * s->batch + b;
-    return (struct rnn_line){
-        .x = scratch->projected + row * s->gates * s->hidden,
-        .h = scratch->h[step % 2] + at,
-        .next = scratch->h[next] + at,
-        .c = scratch->c + at,
-        .z = scratch->z + at,
-        .y = output_row(w, b, time),
-        .keep = attention ? 1 - float_read(attention, row, w->state->bf16) : 1,
-        .narrow_h = scratch->narrow_h[step % 2] + at,
-        .narrow_next = scratch->narrow_h[next] + at,
-        .narrow_c = scratch->narrow_c + at,
-    };
+    to->x = w->scratch.projected + row * s->gates * s->hidden;
+    to->h = first->h + at;
+    to->next = first->next + at;
+    to->c = first->c + at;
+    to->z = first->z + at;
+    to->y = output_row(w, b, time);
+    to->keep = first->keep;
+    if (w->state->kernel->attention)
+        to->keep -= float_read(w->args->in[RNN_ATTENTION], row, w->state->bf16);
+    to->narrow_h = first->narrow_h + at;
+    to->narrow_next = first->narrow_next + at;
+    to->narrow_c = first->narrow_c + at;
 }
 
 /* Collects the sequences of [first, last) that are still going on in lines[first ...]. */
 static int64_t make_lines(const struct walk *w, int64_t step, int64_t first, int64_t last)
 {
+    struct rnn_line start = first_line(w, step), *lines = w->scratch.lines + first;
     int64_t count = 0;
     for (int64_t b = first; b < last; b++) {
-        int64_t length = length_of(w, b);
+        int64_t length = length_of(w, b), time = w->backward ? length - 1 - step : step;
         if (step >= length)
             keep_line(w, step, b);
         else
-            w->scratch.lines[first + count++] =
-                line_of(w, step, b, w->backward ? length - 1 - step : step);
+            make_line(w, &start, b, time, &lines[count++]);
     }
     return count;
 }
