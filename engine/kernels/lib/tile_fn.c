@@ -83,54 +83,28 @@ void SIMD_FN(tile_stream)(float *y, const float *x, int64_t n)
     }
 }
 
-SIMD_INLINE void put_any(uint16_t *y, vf v, bool stream)
-{
-    if (stream)
-        vf_stream_bf16(y, v);
-    else
-        vf_store_bf16(y, v);
-}
-
-#if defined(__AVX512F__)
-SIMD_INLINE void put_one(uint16_t *y, vf v, bool stream)
-{
-    if (stream)
-        _mm256_stream_si256((__m256i *)(void *)y, vf_to_bf16_one(v));
-    else
-        vf_store_bf16_one(y, v);
-}
-#else
-#define put_one put_any
-#endif
-
-/* `one`: the CPU has an instruction for it; else it costs more than most functions do. */
-SIMD_INLINE void round_tile(uint16_t *y, const float *x, int64_t n, bool stream, bool one)
+SIMD_INLINE void round_tile(uint16_t *y, const float *x, int64_t n, bool stream)
 {
     const int64_t misaligned = stream ? (int64_t)((uintptr_t)y / sizeof(*y) % VL) : 0;
     int64_t head = misaligned ? VL - misaligned : 0, i = head < n ? head : n;
     if (i > 0)
-        vf_store_bf16_m(y, vm_first(i), vf_load_m(x, vm_first(i)));
+        vf_store_bf16_fast_m(y, vm_first(i), vf_load_m(x, vm_first(i)));
     for (; i + VL <= n; i += VL) {
-        if (one)
-            put_one(y + i, vf_load(x + i), stream);
+        if (stream)
+            vf_stream_bf16(y + i, vf_load(x + i));
         else
-            put_any(y + i, vf_load(x + i), stream);
+            vf_store_bf16_fast(y + i, vf_load(x + i));
     }
     if (i < n) {
         vm rest = vm_first(n - i);
-        vf_store_bf16_m(y + i, rest, vf_load_m(x + i, rest));
+        vf_store_bf16_fast_m(y + i, rest, vf_load_m(x + i, rest));
     }
 }
 
 void SIMD_FN(tile_round)(uint16_t *y, const float *x, int64_t n, bool stream)
 {
-    bool one = cpu_has_bf16();
-    if (one && stream)
-        round_tile(y, x, n, true, true);
-    else if (one)
-        round_tile(y, x, n, false, true);
-    else if (stream)
-        round_tile(y, x, n, true, false);
+    if (stream)
+        round_tile(y, x, n, true);
     else
-        round_tile(y, x, n, false, false);
+        round_tile(y, x, n, false);
 }
