@@ -96,8 +96,7 @@ static bool is_accepted(const struct asked *a, const struct exe_options *options
                           ? provider_named(options->providers, kernel->provider)
                           : provider_allowed(options->providers, kernel->provider);
         if (wanted && !kernel->device && kernel->isa <= options->isa &&
-            kernel_computes(kernel, node->op) &&
-            kernel_accepts(kernel, &q, &why) == STATUS_OK)
+            kernel_computes(kernel, node->op) && kernel_accepts(kernel, &q, &why) == STATUS_OK)
             return true;
     }
     return false;

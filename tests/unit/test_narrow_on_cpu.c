@@ -77,9 +77,9 @@ TEST(no_workload_leaves_more_to_the_reference_in_bf16_than_in_f32)
 static struct graph *scaled_product(double alpha)
 {
     struct graph *g = graph_new("scaled");
-    int a = noise_input(g, "a", shape_of(8, 32)), b = noise_param(g, "b", shape_of(32, 16));
+    int a = noise_input(g, "a", shape_of(96, 32)), b = noise_param(g, "b", shape_of(32, 80));
     int y = graph_node(g, "Gemm", "y", INPUTS(a, b), ATTRS(attr_float("alpha", alpha)));
-    int c = noise_param(g, "c", shape_of(16, 4));
+    int c = noise_param(g, "c", shape_of(80, 64));
     graph_output(g, graph_node(g, "MatMul", "z", INPUTS(y, c), NO_ATTRS));
     MUST(graph_check, g);
     return g;

@@ -294,9 +294,10 @@ static enum status ask_judge(struct narrowing *n, const struct narrow_judge *jud
         asked += class != NARROW_MOVE;
         agreed += class != NARROW_MOVE && narrow;
     }
-    return !asked || agreed ? STATUS_OK
-                            : UNSUPPORTED(err, "no kernel that may be used computes any of it in %s",
-                                          dtype_name(n->to));
+    return !asked || agreed
+               ? STATUS_OK
+               : UNSUPPORTED(err, "no kernel that may be used computes any of it in %s",
+                             dtype_name(n->to));
 }
 
 static enum status narrow(struct narrowing *n, const struct narrow_judge *judge, struct error *err)
