@@ -94,32 +94,33 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     return STATUS_OK;
 }
 
-/* n neighbours, from x[from] to y[to]; factors and shifts step with x. */
-SIMD_INLINE void span(const struct job *job, const void *x, int64_t from, int64_t to, int64_t start,
-                      int64_t n, bool bf16)
+/* n neighbours; factors and shifts step with x. */
+SIMD_INLINE void span(const struct job *job, const void *x, void *y, int64_t start, int64_t n,
+                      bool bf16)
 {
     const struct kernel_state *s = job->state;
+    const void *factor = float_at(job->factor, start, bf16);
+    const void *shift = float_at(job->shift, start, bf16);
     int64_t i = 0;
     for (; i + VL <= n; i += VL) {
-        vf value = vf_fma(vf_read(x, from + i, bf16), vf_read(job->factor, start + i, bf16),
-                          vf_read(job->shift, start + i, bf16));
-        vf_write(job->y, to + i, vf_act(value, s->act.act, s->act.a, s->act.b), bf16);
+        vf value = vf_fma(vf_read(x, i, bf16), vf_read(factor, i, bf16), vf_read(shift, i, bf16));
+        vf_write(y, i, vf_act(value, s->act.act, s->act.a, s->act.b), bf16);
     }
     if (i < n) {
         vm lanes = vm_first(n - i);
-        vf value = vf_fma(vf_read_m(x, from + i, lanes, bf16),
-                          vf_read_m(job->factor, start + i, lanes, bf16),
-                          vf_read_m(job->shift, start + i, lanes, bf16));
-        vf_write_m(job->y, to + i, lanes, vf_act(value, s->act.act, s->act.a, s->act.b), bf16);
+        vf value = vf_fma(vf_read_m(x, i, lanes, bf16), vf_read_m(factor, i, lanes, bf16),
+                          vf_read_m(shift, i, lanes, bf16));
+        vf_write_m(y, i, lanes, vf_act(value, s->act.act, s->act.a, s->act.b), bf16);
     }
 }
 
 SIMD_INLINE void position(const struct job *job, int64_t row, bool bf16)
 {
     const struct kernel_state *s = job->state;
+    void *y = out_at(job->y, row * s->channels, bf16);
     for (int k = 0; k < s->pieces; k++) {
         int64_t start = s->starts[k], n = s->starts[k + 1] - start;
-        span(job, job->in[k], row * n, row * s->channels + start, start, n, bf16);
+        span(job, float_at(job->in[k], row * n, bf16), out_at(y, start, bf16), start, n, bf16);
     }
 }
 
@@ -131,14 +132,14 @@ SIMD_INLINE void plane(const struct job *job, int64_t row, bool bf16)
     while (s->starts[k + 1] <= channel)
         k++;
     int64_t inside = image * (s->starts[k + 1] - s->starts[k]) + channel - s->starts[k];
-    int64_t from = inside * s->plane, to = row * s->plane;
+    const void *x = float_at(job->in[k], inside * s->plane, bf16);
+    void *y = out_at(job->y, row * s->plane, bf16);
     vf factor = vf_set1(float_read(job->factor, channel, bf16));
     vf shift = vf_set1(float_read(job->shift, channel, bf16));
     for (int64_t i = 0; i < s->plane; i += VL) {
         vm lanes = vm_first(s->plane - i);
-        vf value = vf_fma(vf_read_m(job->in[k], from + i, lanes, bf16), factor, shift);
-        value = vf_act(value, s->act.act, s->act.a, s->act.b);
-        vf_write_m(job->y, to + i, lanes, value, bf16);
+        vf value = vf_fma(vf_read_m(x, i, lanes, bf16), factor, shift);
+        vf_write_m(y, i, lanes, vf_act(value, s->act.act, s->act.a, s->act.b), bf16);
     }
 }
 

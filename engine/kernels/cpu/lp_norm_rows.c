@@ -42,30 +42,29 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     return STATUS_OK;
 }
 
-SIMD_INLINE float length_of(const struct kernel_state *job, int64_t from, bool bf16)
+SIMD_INLINE float length_of(const void *x, int64_t size, bool squares, bool bf16)
 {
     vf sum[2] = {vf_zero(), vf_zero()};
-    for (int64_t k = 0; k < job->size; k += 2 * VL) {
+    for (int64_t k = 0; k < size; k += 2 * VL) {
         for (int j = 0; j < 2; j++) {
-            int64_t at = k + j * VL;
-            vf v = vf_read_m(job->x, from + at, vm_first(job->size - at), bf16);
-            sum[j] = job->squares ? vf_fma(v, v, sum[j]) : vf_add(sum[j], vf_abs(v));
+            vf v = vf_read_m(x, k + j * VL, vm_first(size - k - j * VL), bf16);
+            sum[j] = squares ? vf_fma(v, v, sum[j]) : vf_add(sum[j], vf_abs(v));
         }
     }
     float all = vf_sum(vf_add(sum[0], sum[1]));
-    return job->squares ? sqrtf(all) : all;
+    return squares ? sqrtf(all) : all;
 }
 
 SIMD_INLINE void run_rows(const struct kernel_state *job, int64_t first, int64_t last, bool bf16)
 {
     for (int64_t row = first; row < last; row++) {
-        int64_t from = row * job->size;
-        float length = length_of(job, from, bf16);
+        const void *x = float_at(job->x, row * job->size, bf16);
+        void *y = out_at(job->y, row * job->size, bf16);
+        float length = length_of(x, job->size, job->squares, bf16);
         vf divisor = vf_set1(length == 0 ? 1.0f : length); /* NaN stays */
         for (int64_t k = 0; k < job->size; k += VL) {
             vm m = vm_first(job->size - k);
-            vf_write_m(job->y, from + k, m, vf_div(vf_read_m(job->x, from + k, m, bf16), divisor),
-                       bf16);
+            vf_write_m(y, k, m, vf_div(vf_read_m(x, k, m, bf16), divisor), bf16);
         }
     }
 }

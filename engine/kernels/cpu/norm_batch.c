@@ -83,12 +83,13 @@ SIMD_INLINE void channel_rows(const struct kernel_state *job, int64_t first, int
 {
     int64_t n = job->channels;
     for (int64_t row = first; row < last; row++) {
+        const void *x = float_at(job->x, row * n, bf16);
+        void *y = out_at(job->y, row * n, bf16);
         for (int64_t i = 0; i < n; i += VL) {
             vm lanes = vm_first(n - i);
-            vf value = vf_fma(vf_read_m(job->x, row * n + i, lanes, bf16),
-                              vf_load_m(job->factor + i, lanes), vf_load_m(job->shift + i, lanes));
-            value = vf_act(value, job->act, job->a, job->b);
-            vf_write_m(job->y, row * n + i, lanes, value, bf16);
+            vf value = vf_fma(vf_read_m(x, i, lanes, bf16), vf_load_m(job->factor + i, lanes),
+                              vf_load_m(job->shift + i, lanes));
+            vf_write_m(y, i, lanes, vf_act(value, job->act, job->a, job->b), bf16);
         }
     }
 }
@@ -100,11 +101,12 @@ SIMD_INLINE void plane_rows(const struct kernel_state *job, int64_t first, int64
     for (int64_t row = first; row < last; row++) {
         vf factor = vf_set1(job->factor[row % job->channels]);
         vf shift = vf_set1(job->shift[row % job->channels]);
+        const void *x = float_at(job->x, row * n, bf16);
+        void *y = out_at(job->y, row * n, bf16);
         for (int64_t i = 0; i < n; i += VL) {
             vm lanes = vm_first(n - i);
-            vf value = vf_fma(vf_read_m(job->x, row * n + i, lanes, bf16), factor, shift);
-            value = vf_act(value, job->act, job->a, job->b);
-            vf_write_m(job->y, row * n + i, lanes, value, bf16);
+            vf value = vf_fma(vf_read_m(x, i, lanes, bf16), factor, shift);
+            vf_write_m(y, i, lanes, vf_act(value, job->act, job->a, job->b), bf16);
         }
     }
 }

@@ -226,20 +226,20 @@ static __attribute__((noinline)) vf finish_vector(vf value, const struct kernel_
     return value;
 }
 
-/* n <= 4 PIECE VL elements of x from `at` on. */
-SIMD_INLINE double fold_piece(const void *x, int64_t at, int64_t n, enum fold fold, bool bf16)
+/* n <= 4 PIECE VL elements. */
+SIMD_INLINE double fold_piece(const void *x, int64_t n, enum fold fold, bool bf16)
 {
     vf none = vf_set1(identity(fold)), a0 = none, a1 = none, a2 = none, a3 = none;
     int64_t i = 0;
     for (; i + 4 * VL <= n; i += 4 * VL) {
-        a0 = join(a0, vf_read(x, at + i, bf16), fold);
-        a1 = join(a1, vf_read(x, at + i + VL, bf16), fold);
-        a2 = join(a2, vf_read(x, at + i + 2 * VL, bf16), fold);
-        a3 = join(a3, vf_read(x, at + i + 3 * VL, bf16), fold);
+        a0 = join(a0, vf_read(x, i, bf16), fold);
+        a1 = join(a1, vf_read(x, i + VL, bf16), fold);
+        a2 = join(a2, vf_read(x, i + 2 * VL, bf16), fold);
+        a3 = join(a3, vf_read(x, i + 3 * VL, bf16), fold);
     }
     for (; i < n; i += VL) {
         vm rest = vm_first(n - i);
-        a0 = join(a0, vf_select(rest, vf_read_m(x, at + i, rest, bf16), none), fold);
+        a0 = join(a0, vf_select(rest, vf_read_m(x, i, rest, bf16), none), fold);
     }
     float lanes[VL];
     vf_store(lanes, merge(merge(a0, a1, fold), merge(a2, a3, fold), fold));
@@ -249,44 +249,44 @@ SIMD_INLINE double fold_piece(const void *x, int64_t at, int64_t n, enum fold fo
     return value;
 }
 
-SIMD_INLINE double fold_line(const void *x, int64_t at, int64_t n, enum fold fold, bool bf16)
+SIMD_INLINE double fold_line(const void *x, int64_t n, enum fold fold, bool bf16)
 {
     enum { PIECES = 4 * PIECE * VL };
     double value = (double)identity(fold);
     for (int64_t i = 0; i < n; i += PIECES) {
-        double piece = fold_piece(x, at + i, n - i < PIECES ? n - i : PIECES, fold, bf16);
-        value = merge_scalar(value, piece, fold);
+        int64_t part = n - i < PIECES ? n - i : PIECES;
+        value = merge_scalar(value, fold_piece(float_at(x, i, bf16), part, fold, bf16), fold);
     }
     return value;
 }
 
 /* Steps to the next index of the loops; false after the last. */
-SIMD_INLINE bool advance(const struct loops *loops, int rank, int64_t *index, int64_t *at)
+SIMD_INLINE bool advance(const struct loops *loops, int rank, int64_t *index, const void **x,
+                         bool bf16)
 {
     for (int d = rank - 1; d >= 0; d--) {
-        *at += loops->stride[d];
+        *x = float_at(*x, loops->stride[d], bf16);
         if (++index[d] < loops->dim[d])
             return true;
-        *at -= loops->stride[d] * loops->dim[d];
+        *x = float_at(*x, -loops->stride[d] * loops->dim[d], bf16);
         index[d] = 0;
     }
     return false;
 }
 
-/* The result at `to` from the inputs at `from`. */
-SIMD_INLINE void reduce_lines(const struct kernel_state *job, int64_t from, int64_t to,
+SIMD_INLINE void reduce_lines(const struct kernel_state *job, const void *x, void *y,
                               enum fold fold, bool bf16)
 {
     int64_t index[RANK_MAX] = {0};
     double value = (double)identity(fold);
     do {
-        value = merge_scalar(value, fold_line(job->x, from, job->inner, fold, bf16), fold);
-    } while (advance(&job->reduced, job->reduced.rank, index, &from));
-    float_write(job->y, to, finish(value, job), bf16);
+        value = merge_scalar(value, fold_line(x, job->inner, fold, bf16), fold);
+    } while (advance(&job->reduced, job->reduced.rank, index, &x, bf16));
+    float_write(y, 0, finish(value, job), bf16);
 }
 
-/* `vectors` (a constant) of results from `to` on; the last one masked. */
-SIMD_INLINE void reduce_block(const struct kernel_state *job, int64_t from, int64_t to, int vectors,
+/* `vectors` (a constant) of results from x on; the last one masked. */
+SIMD_INLINE void reduce_block(const struct kernel_state *job, const void *x, void *y, int vectors,
                               vm last, enum fold fold, bool bf16)
 {
     const struct loops *loops = &job->reduced;
@@ -302,40 +302,42 @@ SIMD_INLINE void reduce_block(const struct kernel_state *job, int64_t from, int6
             for (int v = 0; v < vectors; v++)
                 sum[v] = none;
             for (int64_t k = first; k < end; k++) {
-                int64_t at = from + k * step, end_at = at + (vectors - 1) * VL;
+                const void *at = float_at(x, k * step, bf16);
                 for (int v = 0; v < vectors - 1; v++)
-                    sum[v] = join(sum[v], vf_read(job->x, at + v * VL, bf16), fold);
-                vf end_value = vf_read_m(job->x, end_at, last, bf16);
-                sum[vectors - 1] = join(sum[vectors - 1], end_value, fold);
+                    sum[v] = join(sum[v], vf_read(at, v * VL, bf16), fold);
+                vf rest = vf_read_m(at, (vectors - 1) * VL, last, bf16);
+                sum[vectors - 1] = join(sum[vectors - 1], rest, fold);
             }
             for (int v = 0; v < vectors; v++)
                 total[v] = merge(total[v], sum[v], fold);
         }
-    } while (advance(loops, loops->rank - 1, index, &from));
+    } while (advance(loops, loops->rank - 1, index, &x, bf16));
     for (int v = 0; v < vectors; v++)
-        vf_write_m(job->y, to + v * VL, v == vectors - 1 ? last : vm_first(VL),
-                   finish_vector(total[v], job), bf16);
+        vf_write_m(y, v * VL, v == vectors - 1 ? last : vm_first(VL), finish_vector(total[v], job),
+                   bf16);
 }
 
-SIMD_INLINE void reduce_columns(const struct kernel_state *job, int64_t from, int64_t to,
+SIMD_INLINE void reduce_columns(const struct kernel_state *job, const void *x, void *y,
                                 int64_t block, enum fold fold, bool bf16)
 {
     int64_t first = block * BLOCK * VL, n = job->inner - first;
-    from += first;
-    to += first;
+    x = float_at(x, first, bf16);
+    y = out_at(y, first, bf16);
     if (n >= BLOCK * VL) {
-        reduce_block(job, from, to, BLOCK, vm_first(VL), fold, bf16);
+        reduce_block(job, x, y, BLOCK, vm_first(VL), fold, bf16);
         return;
     }
-    for (; n > 0; n -= 4 * VL, from += 4 * VL, to += 4 * VL) {
+    for (; n > 0; n -= 4 * VL) {
         if (n > 3 * VL)
-            reduce_block(job, from, to, 4, vm_first(n - 3 * VL), fold, bf16);
+            reduce_block(job, x, y, 4, vm_first(n - 3 * VL), fold, bf16);
         else if (n > 2 * VL)
-            reduce_block(job, from, to, 3, vm_first(n - 2 * VL), fold, bf16);
+            reduce_block(job, x, y, 3, vm_first(n - 2 * VL), fold, bf16);
         else if (n > VL)
-            reduce_block(job, from, to, 2, vm_first(n - VL), fold, bf16);
+            reduce_block(job, x, y, 2, vm_first(n - VL), fold, bf16);
         else
-            reduce_block(job, from, to, 1, vm_first(n), fold, bf16);
+            reduce_block(job, x, y, 1, vm_first(n), fold, bf16);
+        x = float_at(x, 4 * VL, bf16);
+        y = out_at(y, 4 * VL, bf16);
     }
 }
 
@@ -351,10 +353,12 @@ SIMD_INLINE void reduce_tile(const struct kernel_state *job, int64_t tile, enum 
             to += rest % job->kept.dim[d] * job->out_stride[d];
             rest /= job->kept.dim[d];
         }
+        const void *x = float_at(job->x, from, bf16);
+        void *y = out_at(job->y, to, bf16);
         if (job->inner_reduced)
-            reduce_lines(job, from, to, fold, bf16);
+            reduce_lines(job, x, y, fold, bf16);
         else
-            reduce_columns(job, from, to, unit % job->blocks, fold, bf16);
+            reduce_columns(job, x, y, unit % job->blocks, fold, bf16);
     }
 }
 

@@ -163,39 +163,39 @@ struct tile {
     int64_t row, column;  /* of the first */
 };
 
-/* n elements of a row from x[at] on, whose step is 0, 1 or more. */
-SIMD_INLINE void spread_row(float *y, const void *x, int64_t at, int64_t n, int64_t step, bool bf16)
+/* n elements of a row from x on, whose step is 0, 1 or more. */
+SIMD_INLINE void spread_row(float *y, const void *x, int64_t n, int64_t step, bool bf16)
 {
     int64_t i = 0;
     if (step > 1) {
         for (; i < n; i++)
-            y[i] = float_read(x, at + i * step, bf16);
+            y[i] = float_read(x, i * step, bf16);
         return;
     }
-    vf all = vf_set1(float_read(x, at, bf16));
+    vf all = vf_set1(float_read(x, 0, bf16));
     for (; i + VL <= n; i += VL)
-        vf_store(y + i, step ? vf_read(x, at + i, bf16) : all);
+        vf_store(y + i, step ? vf_read(x, i, bf16) : all);
     vm rest = vm_first(n - i);
-    vf_store_m(y + i, rest, step ? vf_read_m(x, at + i, rest, bf16) : all);
+    vf_store_m(y + i, rest, step ? vf_read_m(x, i, rest, bf16) : all);
 }
 
 /* Whole rows of the tile; the index of the outer dimensions is counted on, not divided out. */
 SIMD_INLINE void spread_rows(const struct strided *s, int k, const void *x, const struct tile *t,
                              float *y, bool bf16)
 {
-    int64_t index[RANK_MAX], row = t->row, at = 0;
+    int64_t index[RANK_MAX], row = t->row;
     for (int d = s->rank - 2; d >= 0; d--) {
         index[d] = row % s->dim[d];
         row /= s->dim[d];
-        at += index[d] * s->stride[k][d];
+        x = float_at(x, index[d] * s->stride[k][d], bf16);
     }
     for (int64_t done = 0; done < t->count; done += s->row, y += s->row) {
-        spread_row(y, x, at, s->row, s->stride[k][s->rank - 1], bf16);
+        spread_row(y, x, s->row, s->stride[k][s->rank - 1], bf16);
         for (int d = s->rank - 2; d >= 0; d--) {
-            at += s->stride[k][d];
+            x = float_at(x, s->stride[k][d], bf16);
             if (++index[d] < s->dim[d])
                 break;
-            at -= s->stride[k][d] * s->dim[d];
+            x = float_at(x, -s->stride[k][d] * s->dim[d], bf16);
             index[d] = 0;
         }
     }
@@ -232,9 +232,9 @@ static const float *spread_part(const struct run *run, int k, const struct tile 
         return (const float *)x + at;
     float *spread = t->scratch + plan->spread[k] * t->scratch_tile;
     if (plan->bf16)
-        spread_row(spread, x, at, t->count, step, true);
+        spread_row(spread, float_at(x, at, true), t->count, step, true);
     else
-        spread_row(spread, x, at, t->count, step, false);
+        spread_row(spread, float_at(x, at, false), t->count, step, false);
     return spread;
 }
 
@@ -277,14 +277,14 @@ static void run_step(const struct chain_plan *plan, int s, struct operand *opera
 }
 
 /* n results, or a single one for all of them. */
-SIMD_INLINE void write_row(void *out, int64_t at, const float *x, int64_t n, bool scalar, bool bf16)
+SIMD_INLINE void write_row(void *out, const float *x, int64_t n, bool scalar, bool bf16)
 {
     int64_t i = 0;
     vf all = vf_set1(*x);
     for (; i + VL <= n; i += VL)
-        vf_write(out, at + i, scalar ? all : vf_load(x + i), bf16);
+        vf_write(out, i, scalar ? all : vf_load(x + i), bf16);
     vm rest = vm_first(n - i);
-    vf_write_m(out, at + i, rest, scalar ? all : vf_load_m(x + i, rest), bf16);
+    vf_write_m(out, i, rest, scalar ? all : vf_load_m(x + i, rest), bf16);
 }
 
 /* Whole rows into their places. */
@@ -297,12 +297,13 @@ SIMD_INLINE void write_rows(const struct run *run, const struct operand *result,
     vm mask = vm_first(s->row);
     vf all = vf_set1(*from);
     for (int64_t done = 0, row = t->row; done < t->count; done += s->row, row++) {
-        int64_t to = s->rank == 2 ? row * s->stride[0][0] : strided_at(s, 0, row);
+        int64_t at = s->rank == 2 ? row * s->stride[0][0] : strided_at(s, 0, row);
+        void *to = out_at(out, at, bf16);
         const float *own = result->scalar ? from : from + done;
         if (s->row <= VL)
-            vf_write_m(out, to, mask, result->scalar ? all : vf_load_m(own, mask), bf16);
+            vf_write_m(to, 0, mask, result->scalar ? all : vf_load_m(own, mask), bf16);
         else
-            write_row(out, to, own, s->row, result->scalar, bf16);
+            write_row(to, own, s->row, result->scalar, bf16);
     }
 }
 
@@ -311,7 +312,7 @@ static void round_results(const struct chain_plan *plan, const struct operand *r
                           uint16_t *out)
 {
     if (result->scalar)
-        write_row(out, 0, result->at, n, true, true);
+        write_row(out, result->at, n, true, true);
     else
         SIMD_FN(tile_round)(out, result->at, n, plan->stream);
 }
@@ -340,7 +341,7 @@ static void run_tile(const struct run *run, const struct tile *t)
     struct operand operands[CHAIN_INPUTS + CHAIN_STEPS];
     bool in_scratch = plan->stream || plan->bf16 || (plan->gaps && plan->tile_rows);
     int64_t at = plan->gaps ? strided_at(&plan->space, 0, t->row) + t->column : t->first;
-    void *out = (char *)run->args->out[0] + at * (plan->bf16 ? 2 : 4);
+    void *out = out_at(run->args->out[0], at, plan->bf16);
     for (int k = 0; k < chain->inputs; k++)
         if (plan->form[k] != CHAIN_UNUSED)
             read_input(run, k, t, &operands[k]);

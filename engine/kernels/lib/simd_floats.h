@@ -62,4 +62,9 @@ SIMD_INLINE const void *float_at(const void *p, int64_t at, bool bf16)
     return (const char *)p + at * (bf16 ? 2 : 4);
 }
 
+SIMD_INLINE void *out_at(void *p, int64_t at, bool bf16)
+{
+    return (char *)p + at * (bf16 ? 2 : 4);
+}
+
 #endif
