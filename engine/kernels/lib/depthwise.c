@@ -14,8 +14,14 @@ typedef gemm_sums row_sums[DEPTHWISE_ROWS_MAX];
 /* Constants of one instance. side 0: any kernel, stride and dilation, one row. */
 struct run_shape {
     int side, step, rows, count;
-    bool ahead, deep, bf16; /* deep: more than one channel a group */
+    bool ahead, deep; /* deep: more than one channel a group */
+    enum depthwise_floats floats;
 };
+
+SIMD_INLINE bool is_bf16(struct run_shape k)
+{
+    return k.floats != DEPTHWISE_F32;
+}
 
 /* Input channel j of each group, for one vector of channels, through a square kernel; stride 1
  * where there are two rows. */
@@ -29,11 +35,11 @@ SIMD_INLINE void sum_square(const struct depthwise *d, int64_t c, struct run_sha
     UNROLLED (y, side + rows - 1) {
         const void *const *row = d->pixels + y * columns;
         UNROLLED (column, columns) {
-            vf x = vf_read(row[column], c, k.bf16);
+            vf x = vf_read(row[column], c, is_bf16(k));
             if (k.deep)
                 x = vf_permute(x, lanes);
             if (k.ahead && y >= side - step && column >= columns - count * step)
-                __builtin_prefetch(float_at(row[column], c + d->ahead, k.bf16));
+                __builtin_prefetch(float_at(row[column], c + d->ahead, is_bf16(k)));
             UNROLLED (r, rows) {
                 const float *weights = first + (y - r) * side * d->weights_row;
                 UNROLLED (p, count) {
@@ -51,7 +57,7 @@ SIMD_INLINE void sum_any(const struct depthwise *d, int64_t c, int64_t last, str
                          int j, gemm_sums sums)
 {
     vi lanes = vi_add(group_lanes(d), vi_set1(j));
-    struct gemm_operand kind = {false, k.bf16};
+    struct gemm_operand kind = {false, is_bf16(k)};
     const float *weights = d->weights + j * d->kernel_y * d->kernel_x * d->weights_row + c;
     for (int y = 0; y < d->kernel_y; y++) {
         const void *const *row = d->pixels + y * d->columns;
@@ -59,7 +65,7 @@ SIMD_INLINE void sum_any(const struct depthwise *d, int64_t c, int64_t last, str
             vf w = vf_load(weights);
             UNROLLED (p, k.count) {
                 const void *pixel = row[p * d->step + tap * d->tap];
-                vf x = gemm_operand(kind, float_at(pixel, c, k.bf16), last, 0, 1);
+                vf x = gemm_operand(kind, float_at(pixel, c, is_bf16(k)), last, 0, 1);
                 if (k.deep)
                     x = vf_permute(x, lanes);
                 sums[p][0] = vf_fma(x, w, sums[p][0]);
@@ -104,12 +110,24 @@ static __attribute__((noinline)) void finish_bf16(const struct gemm_pixels *to, 
     }
 }
 
+#if defined(__AVX512F__)
+SIMD_INLINE void put_bf16(uint16_t *to, vf y, bool one)
+{
+    if (one)
+        vf_store_bf16_one(to, y);
+    else
+        vf_store_bf16(to, y);
+}
+#else
+#define put_bf16(to, y, one) vf_store_bf16(to, y)
+#endif
+
 /* Steps that are bounds alone, or none, happen here. */
 SIMD_INLINE void finish(const struct depthwise *d, const struct gemm_pixels *to, int64_t c,
                         int64_t last, struct run_shape k, gemm_sums sums)
 {
     if (!d->bounded || last < VL) {
-        if (k.bf16)
+        if (is_bf16(k))
             finish_bf16(to, c, last, k.count, sums);
         else
             finish_any(to, c, last, k.count, sums);
@@ -118,10 +136,13 @@ SIMD_INLINE void finish(const struct depthwise *d, const struct gemm_pixels *to,
     vf low = vf_set1(d->low), high = vf_set1(d->high);
     UNROLLED (p, k.count) {
         vf y = vf_min(high, vf_max(low, sums[p][0]));
-        if (to->stream && !k.bf16)
-            vf_stream((float *)to->y + p * to->y_pixel + c, y);
+        int64_t at = p * to->y_pixel + c;
+        if (is_bf16(k))
+            put_bf16((uint16_t *)to->y + at, y, k.floats == DEPTHWISE_BF16_ONE);
+        else if (to->stream)
+            vf_stream((float *)to->y + at, y);
         else
-            vf_write(to->y, p * to->y_pixel + c, y, k.bf16);
+            vf_store((float *)to->y + at, y);
     }
 }
 
@@ -175,56 +196,60 @@ SIMD_INLINE void run(const struct depthwise *d, struct run_shape k,
 
 typedef void run_fn(const struct depthwise *d, const struct gemm_pixels *pixels);
 
-/* kind: 0 plain, 1 with prefetch, 2 deep; 4 more: of bf16. */
-#define RUN(side, step, rows, count, kind)                                                         \
-    static void run_##side##_##step##_##rows##_##count##_##kind(const struct depthwise *d,         \
-                                                                const struct gemm_pixels *pixels)  \
+/* kind: 0 plain, 1 with prefetch, 2 deep; floats: as in enum depthwise_floats. */
+#define RUN(side, step, rows, count, kind, floats)                                                 \
+    static void run_##side##_##step##_##rows##_##count##_##kind##_##floats(                        \
+        const struct depthwise *d, const struct gemm_pixels *pixels)                               \
     {                                                                                              \
-        const int how = kind % 4;                                                                  \
-        run(d, (struct run_shape){side, step, rows, count, how == 1, how == 2, kind >= 4},         \
+        run(d,                                                                                     \
+            (struct run_shape){side, step, rows, count, kind == 1, kind == 2, DEPTHWISE_##floats}, \
             pixels);                                                                               \
     }
+#define RUNS_OF(side, step, rows, kind, floats)                                                    \
+    RUN(side, step, rows, 1, kind, floats)                                                         \
+    RUN(side, step, rows, 2, kind, floats)                                                         \
+    RUN(side, step, rows, 3, kind, floats) RUN(side, step, rows, 4, kind, floats)
+#define ROW_OF(side, step, rows, kind, floats)                                                     \
+    {                                                                                              \
+        run_##side##_##step##_##rows##_1_##kind##_##floats,                                        \
+            run_##side##_##step##_##rows##_2_##kind##_##floats,                                    \
+            run_##side##_##step##_##rows##_3_##kind##_##floats,                                    \
+            run_##side##_##step##_##rows##_4_##kind##_##floats                                     \
+    }
+#if defined(__AVX512F__)
 #define RUNS(side, step, rows, kind)                                                               \
-    RUN(side, step, rows, 1, kind)                                                                 \
-    RUN(side, step, rows, 2, kind)                                                                 \
-    RUN(side, step, rows, 3, kind) RUN(side, step, rows, 4, kind)
+    RUNS_OF(side, step, rows, kind, F32)                                                           \
+    RUNS_OF(side, step, rows, kind, BF16) RUNS_OF(side, step, rows, kind, BF16_ONE)
 #define ROW(side, step, rows, kind)                                                                \
     {                                                                                              \
-        run_##side##_##step##_##rows##_1_##kind, run_##side##_##step##_##rows##_2_##kind,          \
-            run_##side##_##step##_##rows##_3_##kind, run_##side##_##step##_##rows##_4_##kind       \
-    }
-/* Plain and with prefetch. Without vectors that would be a prefetch for each channel. */
-#if defined(__AVX2__)
-#define BOTH(side, step, rows)                                                                     \
-    RUNS(side, step, rows, 0)                                                                      \
-    RUNS(side, step, rows, 1) RUNS(side, step, rows, 4) RUNS(side, step, rows, 5)
-#define ROWS(side, step, rows)                                                                     \
-    {                                                                                              \
-        {ROW(side, step, rows, 0), ROW(side, step, rows, 1)},                                      \
-        {                                                                                          \
-            ROW(side, step, rows, 4), ROW(side, step, rows, 5)                                     \
-        }                                                                                          \
+        ROW_OF(side, step, rows, kind, F32), ROW_OF(side, step, rows, kind, BF16),                 \
+            ROW_OF(side, step, rows, kind, BF16_ONE)                                               \
     }
 #else
-#define BOTH(side, step, rows) RUNS(side, step, rows, 0) RUNS(side, step, rows, 4)
-#define ROWS(side, step, rows)                                                                     \
+#define RUNS(side, step, rows, kind)                                                               \
+    RUNS_OF(side, step, rows, kind, F32) RUNS_OF(side, step, rows, kind, BF16)
+#define ROW(side, step, rows, kind)                                                                \
     {                                                                                              \
-        {ROW(side, step, rows, 0), ROW(side, step, rows, 0)},                                      \
-        {                                                                                          \
-            ROW(side, step, rows, 4), ROW(side, step, rows, 4)                                     \
-        }                                                                                          \
+        ROW_OF(side, step, rows, kind, F32), ROW_OF(side, step, rows, kind, BF16)                  \
     }
 #endif
-/* Deep ones. */
-#define DEEP(side, step, rows) RUNS(side, step, rows, 2) RUNS(side, step, rows, 6)
-#define DEEP_ROWS(side, step, rows)                                                                \
+/* Plain and with prefetch. Without vectors that would be a prefetch for each channel. */
+#if defined(__AVX2__)
+#define BOTH(side, step, rows) RUNS(side, step, rows, 0) RUNS(side, step, rows, 1)
+#define ROWS(side, step, rows)                                                                     \
     {                                                                                              \
-        ROW(side, step, rows, 2), ROW(side, step, rows, 6)                                         \
+        ROW(side, step, rows, 0), ROW(side, step, rows, 1)                                         \
     }
+#else
+#define BOTH(side, step, rows) RUNS(side, step, rows, 0)
+#define ROWS(side, step, rows)                                                                     \
+    {                                                                                              \
+        ROW(side, step, rows, 0), ROW(side, step, rows, 0)                                         \
+    }
+#endif
 
 RUNS(0, 0, 1, 0)
-RUNS(0, 0, 1, 4)
-DEEP(0, 0, 1)
+RUNS(0, 0, 1, 2)
 BOTH(3, 1, 1)
 BOTH(3, 2, 1)
 BOTH(5, 1, 1)
@@ -233,20 +258,18 @@ BOTH(7, 1, 1)
 BOTH(7, 2, 1)
 BOTH(3, 1, 2)
 BOTH(5, 1, 2)
-DEEP(3, 1, 1)
-DEEP(3, 2, 1)
-DEEP(3, 1, 2)
+RUNS(3, 1, 1, 2)
+RUNS(3, 2, 1, 2)
+RUNS(3, 1, 2, 2)
 
-/* Of f32 and of bf16. */
-typedef run_fn *const run_row[DEPTHWISE_PIXELS_MAX];
-typedef run_row run_rows[2];
+typedef run_fn *const run_row[DEPTHWISE_FLOATS][DEPTHWISE_PIXELS_MAX];
 
-static run_rows any_runs[2] = {{ROW(0, 0, 1, 0), ROW(0, 0, 1, 4)}, DEEP_ROWS(0, 0, 1)};
-static run_rows square_runs[3][2][2] = {
+static run_row any_runs[2] = {ROW(0, 0, 1, 0), ROW(0, 0, 1, 2)};
+static run_row square_runs[3][2][2] = {
     {ROWS(3, 1, 1), ROWS(3, 2, 1)}, {ROWS(5, 1, 1), ROWS(5, 2, 1)}, {ROWS(7, 1, 1), ROWS(7, 2, 1)}};
-static run_rows two_row_runs[2][2] = {ROWS(3, 1, 2), ROWS(5, 1, 2)};
-static run_rows deep_runs[2] = {DEEP_ROWS(3, 1, 1), DEEP_ROWS(3, 2, 1)};
-static run_rows deep_two_row_runs = DEEP_ROWS(3, 1, 2);
+static run_row two_row_runs[2][2] = {ROWS(3, 1, 2), ROWS(5, 1, 2)};
+static run_row deep_runs[2] = {ROW(3, 1, 1, 2), ROW(3, 2, 1, 2)};
+static run_row deep_two_row_runs = ROW(3, 1, 2, 2);
 
 static bool is_square(const struct depthwise *d)
 {
@@ -267,7 +290,7 @@ void depthwise_set_bounds(struct depthwise *d, const struct gemm_post *post)
     const struct gemm_step *step = &post->steps[0];
     d->bounded = post->light == 0 ||
                  (post->light == 1 && (step->kind == GEMM_RELU || step->kind == GEMM_CLAMP));
-    if (d->bf16 && post->light < post->count)
+    if (d->floats != DEPTHWISE_F32 && post->light < post->count)
         d->bounded = false;
     if (post->light == 1 && d->bounded) {
         d->low = step->kind == GEMM_RELU ? 0.0f : step->a;
@@ -280,7 +303,7 @@ static void run_tail(const struct depthwise *d, int rows, int count,
 {
     struct depthwise rest = *d;
     for (int r = 0; r < rows; r++, rest.pixels += d->columns)
-        any_runs[d->depth > 1][d->bf16][count - 1](&rest, &pixels[r]);
+        any_runs[d->depth > 1][d->floats][count - 1](&rest, &pixels[r]);
 }
 
 void depthwise_run(const struct depthwise *d, int rows, int count, const struct gemm_pixels *pixels)
@@ -290,11 +313,10 @@ void depthwise_run(const struct depthwise *d, int rows, int count, const struct 
         return;
     }
     int size = (d->kernel_y - 3) / 2, ahead = d->ahead != 0;
-    run_row *runs = rows == 2 ? &two_row_runs[size][d->bf16][ahead]
-                              : &square_runs[size][d->step - 1][d->bf16][ahead];
+    run_row *runs = rows == 2 ? &two_row_runs[size][ahead] : &square_runs[size][d->step - 1][ahead];
     if (d->depth > 1)
-        runs = rows == 2 ? &deep_two_row_runs[d->bf16] : &deep_runs[d->step - 1][d->bf16];
-    (*runs)[count - 1](d, pixels);
+        runs = rows == 2 ? &deep_two_row_runs : &deep_runs[d->step - 1];
+    (*runs)[d->floats][count - 1](d, pixels);
     struct depthwise rest = *d;
     rest.first += (d->end - d->first) / VL * VL;
     if (rest.first < rest.end)
