@@ -111,6 +111,10 @@ struct gemm_source_words {
 #define gemm_pack_words SIMD_FN(gemm_pack_words)
 void gemm_pack_words(const struct gemm_plan *plan, const struct gemm_source_words *from,
                      int64_t first, int64_t last, float *packed, int32_t *sums);
+/* Elements of bf16, packed as floats for a plan of floats. */
+#define gemm_pack_widened SIMD_FN(gemm_pack_widened)
+void gemm_pack_widened(const struct gemm_plan *plan, const struct gemm_source_words *from,
+                       int64_t first, int64_t last, float *packed);
 
 /* Rows [row, row + count) of batch `batch` of A. scratch: the thread's, see gemm_call. */
 struct gemm_rows {

@@ -121,3 +121,28 @@ void gemm_pack_words(const struct gemm_plan *plan, const struct gemm_source_word
             sum_columns(&panel, s->k, sums + column);
     }
 }
+
+/* Words [k / 2][width] of bf16 become floats [k][width] in the same place, from the end on. */
+static void widen_panel(float *panel, int64_t k, int64_t width)
+{
+    for (int64_t w = (k + 1) / 2 - 1; w >= 0; w--)
+        for (int64_t n = 0; n < width; n += VL) {
+            vf word = vf_load(panel + w * width + n);
+            if (2 * w + 1 < k)
+                vf_store(panel + (2 * w + 1) * width + n, word_bf16(word, 1));
+            vf_store(panel + 2 * w * width + n, word_bf16(word, 0));
+        }
+}
+
+void gemm_pack_widened(const struct gemm_plan *plan, const struct gemm_source_words *from,
+                       int64_t first, int64_t last, float *packed)
+{
+    struct gemm_plan words = *plan;
+    words.size.k = (plan->size.k + 1) / 2;
+    for (int64_t panel = first; panel < last; panel++) {
+        int64_t column = panel * plan->size.vectors * VL;
+        float *to = packed + column * plan->size.k;
+        gemm_pack_words(&words, from, panel, panel + 1, to - column * words.size.k, NULL);
+        widen_panel(to, plan->size.k, gemm_panel_vectors(plan, panel) * VL);
+    }
+}

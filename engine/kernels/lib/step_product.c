@@ -10,6 +10,7 @@
 #include "engine/kernels/lib/workspace.h"
 
 enum { SPLIT = 2, PER_WORD = 2, TASK_COLUMNS = 4096 };
+enum { FEW_ROWS = 2 }; /* no more: words are worth taking apart for what they save of bandwidth */
 
 /* ---- plans ---- */
 
@@ -36,14 +37,16 @@ static struct gemm_plan plan_words(int64_t rows, int64_t n, int64_t k, int threa
 struct step_product step_product_plan(int64_t rows, int64_t n, int64_t k, bool bf16, int threads)
 {
     struct step_product p = {.rows = rows, .n = n, .k = k, .bf16 = bf16};
+    struct gemm_plan words = plan_words(rows, n, k, threads);
+    p.split = bf16 && (words.size.math == GEMM_BF16_DOT || rows <= FEW_ROWS);
     struct gemm_size size = {.batch = 1, .m = rows, .n = n, .taps = 1, .k = k, .threads = threads};
-    p.plan = bf16 ? plan_words(rows, n, k, threads) : gemm_variant(&size, k, false, 0);
+    p.plan = p.split ? words : gemm_variant(&size, k, false, 0);
     return p;
 }
 
 /* The workspace. */
 struct scratch {
-    uint16_t *a; /* bf16: [rows][SPLIT][whole words of k] */
+    uint16_t *a; /* split: [rows][SPLIT][whole words of k] */
     float *c;    /* with them, [rows][SPLIT][n] */
     void *gemm;
     size_t bytes;
@@ -52,7 +55,7 @@ struct scratch {
 static struct scratch lay_out(const struct step_product *p, void *base)
 {
     struct scratch m = {0};
-    int64_t rows = p->bf16 ? SPLIT * p->rows : 0;
+    int64_t rows = p->split ? SPLIT * p->rows : 0;
     m.a = take_bytes(base, &m.bytes, (size_t)(rows * p->plan.size.k) * sizeof(float));
     m.c = take_floats(base, &m.bytes, rows * p->n);
     m.gemm = take_bytes(base, &m.bytes, gemm_workspace(&p->plan));
@@ -87,7 +90,10 @@ static void pack_words(void *context, int64_t panel, int thread)
 {
     const struct words_job *job = context;
     (void)thread;
-    gemm_pack_words(&job->p->plan, &job->from, panel, panel + 1, job->p->packed, NULL);
+    if (job->p->split)
+        gemm_pack_words(&job->p->plan, &job->from, panel, panel + 1, job->p->packed, NULL);
+    else
+        gemm_pack_widened(&job->p->plan, &job->from, panel, panel + 1, job->p->packed);
 }
 
 void step_product_pack(const struct step_product *p, const void *weights, int64_t row,
@@ -122,8 +128,8 @@ struct step_job {
 static void rows_of(const struct gemm_rows *rows, const float **to, int64_t step)
 {
     const struct step_job *job = rows->source;
-    const float *a = job->p->bf16 ? (const float *)(const void *)job->m.a : job->rows->a;
-    int64_t a_row = job->p->bf16 ? job->p->plan.size.k : job->rows->a_row;
+    const float *a = job->p->split ? (const float *)(const void *)job->m.a : job->rows->a;
+    int64_t a_row = job->p->split ? job->p->plan.size.k : job->rows->a_row;
     (void)step;
     for (int64_t m = 0; m < rows->count; m++)
         to[m] = a + (rows->row + m) * a_row;
@@ -135,9 +141,9 @@ static void multiply(struct step_job *job, struct pool *pool)
     struct gemm_call call = {.rows = rows_of,
                              .source = job,
                              .b = p->packed,
-                             .bias = p->bf16 ? NULL : p->bias,
-                             .c = p->bf16 ? job->m.c : job->rows->c,
-                             .c_row = p->bf16 ? p->n : job->rows->c_row,
+                             .bias = p->split ? NULL : p->bias,
+                             .c = p->split ? job->m.c : job->rows->c,
+                             .c_row = p->split ? p->n : job->rows->c_row,
                              .workspace = job->m.gemm};
     gemm_run(&p->plan, &call, pool);
 }
@@ -182,9 +188,9 @@ void step_product_run(const struct step_product *p, const struct step_rows *rows
 {
     struct step_job job = {.p = p, .rows = rows, .m = lay_out(p, workspace)};
     job.parts = divide_up(p->n, TASK_COLUMNS);
-    if (p->bf16)
+    if (p->split)
         pool_run(pool, p->rows, split_row, &job);
     multiply(&job, pool);
-    if (p->bf16)
+    if (p->split)
         pool_run(pool, p->rows * job.parts, join_part, &job);
 }

@@ -6,7 +6,8 @@
  *
  * Weights of bf16 are packed as words of two (lib/gemm_tile.h). Rows are f32 and remain so: each is
  * split into a bf16 and a bf16 of what that leaves, which makes two rows of the product. With few
- * rows the second one costs nothing, with many it costs what AVX512-BF16 is faster than f32.
+ * rows the second one costs nothing, with many it costs what AVX512-BF16 is faster than f32; on
+ * CPUs without, weights that many rows share are widened when they are packed.
  *
  * Life cycle: step_product_plan; step_product_alloc in prepare; step_product_pack; then
  * step_product_run once per step; step_product_release. */
@@ -16,9 +17,9 @@
 #include "engine/kernels/lib/gemm.h"
 
 struct step_product {
-    struct gemm_plan plan; /* bf16: of the split rows */
+    struct gemm_plan plan; /* split: of those rows */
     int64_t rows, n, k;
-    bool bf16;            /* the weights */
+    bool bf16, split;     /* the weights; the rows, because weights are packed as words */
     float *packed, *bias; /* bias NULL: none */
 };
 
