@@ -12,12 +12,12 @@ enum { GATE_Z, GATE_R, GATE_H, GATES };
 enum { ROWS_3 = VL == 16 ? 8 : 4, ROWS_2 = VL == 16 ? 8 : 6, ROWS_1 = 8 };
 enum { ROWS_MAX = 8 }; /* more pointers do not fit the registers */
 
-SIMD_INLINE void mix_states(enum gemm_math math, const struct rnn_line *line, int64_t unit,
-                            vm lanes, vf z, vf candidate)
+SIMD_INLINE void mix_states(enum gemm_math math, const struct rnn_step_job *step,
+                            const struct rnn_line *line, int64_t unit, vm lanes, vf z, vf candidate)
 {
     vf old = vf_load_m(line->h + unit, lanes);
     vf state = vf_fma(z, vf_sub(old, candidate), candidate); /* (1 - z) candidate + z old */
-    rnn_store_state(math, line, unit, lanes, state);
+    rnn_store_state(math, step, line, unit, lanes, state);
 }
 
 /* ---- linear_before_reset; `rows` and `math` are constants here and below ---- */
@@ -41,7 +41,7 @@ SIMD_INLINE void linear_tile(const struct rnn_step_job *step, int64_t block, int
         vf reset = vf_sigmoid(sums[r][GATE_R]);
         vf x = vf_load_m(lines[r].x + 2 * hidden + unit, lanes);
         vf candidate = vf_tanh(vf_fma(reset, sums[r][GATE_H], x));
-        mix_states(math, &lines[r], unit, lanes, vf_sigmoid(sums[r][GATE_Z]), candidate);
+        mix_states(math, step, &lines[r], unit, lanes, vf_sigmoid(sums[r][GATE_Z]), candidate);
     }
 }
 
@@ -99,7 +99,7 @@ SIMD_INLINE void candidate_tile(const struct rnn_step_job *step, int64_t block, 
     }
     rnn_multiply(math, reset, step->weights->r[1] + unit * words, words, sums, rows, 1);
     for (int r = 0; r < rows; r++)
-        mix_states(math, &lines[r], unit, lanes, vf_load_m(lines[r].z + unit, lanes),
+        mix_states(math, step, &lines[r], unit, lanes, vf_load_m(lines[r].z + unit, lanes),
                    vf_tanh(sums[r][0]));
 }
 

@@ -30,7 +30,7 @@ SIMD_INLINE void tile(const struct rnn_step_job *step, int64_t block, int64_t fi
         vf c = vf_fma(vf_sigmoid(sums[r][GATE_I]), vf_tanh(sums[r][GATE_C]), kept);
         vf state = vf_mul(vf_sigmoid(sums[r][GATE_O]), vf_tanh(c));
         vf_store_m(lines[r].c + unit, lanes, c);
-        rnn_store_state(math, &lines[r], unit, lanes, state);
+        rnn_store_state(math, step, &lines[r], unit, lanes, state);
     }
 }
 

@@ -21,7 +21,7 @@ SIMD_INLINE void tile(const struct rnn_step_job *step, int64_t block, int64_t fi
     rnn_multiply(math, h, step->weights->r[0] + unit * words, words, sums, rows, 1);
     for (int r = 0; r < rows; r++) {
         vf state = vf_tanh(sums[r][0]);
-        rnn_store_state(math, &lines[r], unit, lanes, state);
+        rnn_store_state(math, step, &lines[r], unit, lanes, state);
     }
 }
 

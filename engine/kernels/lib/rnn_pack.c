@@ -33,6 +33,15 @@ static void turn_words(const uint16_t *from, int64_t units, int64_t depth, float
             words[k / 2 * to_row + unit] |= (uint32_t)from[unit * depth + k] << k % 2 * 16;
 }
 
+/* The same as columns of floats. */
+static void turn_widened(const uint16_t *from, int64_t units, int64_t depth, float *to,
+                         int64_t to_row)
+{
+    for (int64_t k = 0; k < depth; k++)
+        for (int64_t unit = 0; unit < VL; unit++)
+            to[k * to_row + unit] = unit < units ? bfloat_to_float(from[unit * depth + k]) : 0;
+}
+
 static void pack_block(void *context, int64_t block, int thread)
 {
     const struct recurrent *from = context;
@@ -47,7 +56,9 @@ static void pack_block(void *context, int64_t block, int thread)
             int64_t at = ((first + g) * hidden + unit) * hidden, row = count * VL;
             float *to = from->to->r[p] + (unit * state->words) * count + g * VL;
             const void *r = float_at(from->r, at, state->bf16);
-            if (state->bf16)
+            if (state->bf16 && state->math == GEMM_F32)
+                turn_widened(r, units, hidden, to, row);
+            else if (state->bf16)
                 turn_words(r, units, hidden, to, row);
             else
                 turn_rows((struct turn){r, hidden, to, row}, units, hidden, vf_set1(1.0f));
@@ -128,7 +139,11 @@ static void pack_words(void *context, int64_t panel, int thread)
     struct gemm_source_words words = {
         .b = from->w, .k = input, .row = 1, .column = input, .element = sizeof(uint16_t)};
     (void)thread;
-    gemm_pack_words(&from->state->projection, &words, panel, panel + 1, from->to, NULL);
+    const struct gemm_plan *plan = &from->state->projection;
+    if (plan->size.math == GEMM_F32)
+        gemm_pack_widened(plan, &words, panel, panel + 1, from->to);
+    else
+        gemm_pack_words(plan, &words, panel, panel + 1, from->to, NULL);
 }
 
 static void pack_panels(struct inputs_weights *from, struct pool *pool)

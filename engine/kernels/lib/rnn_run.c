@@ -12,12 +12,14 @@ enum {
     PART_BYTES = 768 << 10, /* recurrent weights that a second cache keeps between steps */
     PART_LINES = 8,         /* least batch of a part that runs by itself */
     TILE_WORK = 1 << 15,    /* multiply-adds that are worth a task */
+    FEW_LINES = 2,          /* no more: words are worth taking apart for the bandwidth */
 };
 
 /* Pieces of the workspace, in floats but for the lines. */
 struct scratch {
     float *projected, *h[2], *c, *z;
     uint16_t *narrow_h[2], *narrow_c; /* see struct rnn_line */
+    float *x;                         /* widened: [T, B, I] */
     struct rnn_line *lines;
     void *gemm;
     size_t bytes;
@@ -44,6 +46,12 @@ static size_t narrow_bytes(const struct kernel_state *state)
     return state->math == GEMM_BF16_DOT ? state_bytes(state) / 2 : 0;
 }
 
+/* Whether x W' of bf16 is one of floats, because the CPU has no instruction for it. */
+static bool widens_x(const struct kernel_state *state)
+{
+    return state->bf16 && state->projection.size.math == GEMM_F32;
+}
+
 static struct scratch lay_out(const struct kernel_state *state, void *base)
 {
     const struct rnn_shape *s = &state->shape;
@@ -57,6 +65,8 @@ static struct scratch lay_out(const struct kernel_state *state, void *base)
     scratch.narrow_h[0] = take_bytes(base, &scratch.bytes, narrow_bytes(state));
     scratch.narrow_h[1] = take_bytes(base, &scratch.bytes, narrow_bytes(state));
     scratch.narrow_c = take_bytes(base, &scratch.bytes, narrow_bytes(state));
+    scratch.x =
+        take_floats(base, &scratch.bytes, widens_x(state) ? s->steps * s->batch * s->input : 0);
     scratch.lines = take_bytes(base, &scratch.bytes, (size_t)s->batch * sizeof(*scratch.lines));
     scratch.gemm = take_bytes(base, &scratch.bytes, gemm_workspace(&state->projection));
     return scratch;
@@ -79,8 +89,9 @@ static struct gemm_plan projection_of(const struct kernel_state *state, int vari
                              .vectors = VL == 16 ? 4 : 2,
                              .block_k = 512,
                              .threads = threads};
-    if (state->bf16) {
+    if (state->bf16)
         word_tunings(sizeof(uint16_t), projection_macs(s), variant, &t);
+    if (state->bf16 && t->math == GEMM_BF16_DOT) {
         size.k = divide_up(s->input, 2);
         size.math = t->math;
         size.row_bytes = s->input * (int64_t)sizeof(uint16_t);
@@ -135,6 +146,16 @@ static int64_t parts_of(const struct kernel_state *state, int64_t threads)
     return parts < 4 * threads ? parts : 4 * threads;
 }
 
+static void plan_recurrence(struct kernel_state *state)
+{
+    const struct rnn_shape *s = &state->shape;
+    state->math = state->projection.size.math;
+    if (state->bf16 && (state->kernel->delicate || state->math != GEMM_BF16_DOT))
+        state->math = s->batch > FEW_LINES ? GEMM_F32 : GEMM_BF16;
+    state->words = state->math == GEMM_F32 ? s->hidden : divide_up(s->hidden, 2);
+    state->row = state->math == GEMM_F32 ? s->hidden : 2 * state->words;
+}
+
 enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kernel, int variant,
                      struct kernel_state *state, struct error *why)
 {
@@ -151,12 +172,8 @@ enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kern
     if (s->steps * s->batch * s->input * s->hidden == 0)
         return UNSUPPORTED(why, "an empty sequence");
     state->kernel = kernel;
-    state->words = state->bf16 ? divide_up(s->hidden, 2) : s->hidden;
-    state->row = state->bf16 ? 2 * state->words : s->hidden;
     state->projection = projection_of(state, variant, q->threads);
-    state->math = state->projection.size.math;
-    if (kernel->delicate && state->bf16)
-        state->math = GEMM_BF16;
+    plan_recurrence(state);
     state->blocks = divide_up(s->hidden, VL);
     state->parts = parts_of(state, q->threads);
     state->workspace = lay_out(state, NULL).bytes;
@@ -174,7 +191,8 @@ int rnn_variants(const struct kernel_state *state)
 {
     const struct word_tuning *none;
     double macs = projection_macs(&state->shape);
-    return state->bf16 ? word_tunings(sizeof(uint16_t), macs, INT_MAX, &none) : 1;
+    bool tuned = state->projection.size.math == GEMM_BF16_DOT;
+    return tuned ? word_tunings(sizeof(uint16_t), macs, INT_MAX, &none) : 1;
 }
 
 /* ---- running ---- */
@@ -192,11 +210,25 @@ static void rows_of_x(const struct gemm_rows *rows, const float **to, int64_t st
         to[m] = (const float *)(const void *)(from->x + (rows->row + m) * from->bytes);
 }
 
+static void widen_x(void *context, int64_t row, int thread)
+{
+    const struct walk *w = context;
+    int64_t input = w->state->shape.input, first = row * input;
+    (void)thread;
+    for (int64_t k = 0; k < input; k += VL) {
+        vm lanes = vm_first(input - k);
+        vf_store_m(w->scratch.x + first + k, lanes,
+                   vf_read_m(w->args->in[RNN_X], first + k, lanes, true));
+    }
+}
+
 static void project(const struct walk *w)
 {
     const struct kernel_state *state = w->state;
     const struct rnn_weights *weights = &state->weights[w->direction];
-    struct projected_rows source = {w->args->in[RNN_X], state->shape.input * (state->bf16 ? 2 : 4)};
+    bool floats = state->projection.size.math == GEMM_F32;
+    const void *x = widens_x(state) ? w->scratch.x : w->args->in[RNN_X];
+    struct projected_rows source = {x, state->shape.input * (floats ? 4 : 2)};
     struct gemm_call call = {.rows = rows_of_x,
                              .source = &source,
                              .b = weights->w,
@@ -405,6 +437,8 @@ void rnn_launch(const struct kernel_state *state, const struct kernel_args *args
 {
     struct walk w = {.state = state, .args = args};
     w.scratch = lay_out(state, args->workspace);
+    if (widens_x(state))
+        pool_run(args->pool, state->shape.steps * state->shape.batch, widen_x, &w);
     for (int d = 0; d < state->shape.directions; d++) {
         w.direction = d;
         w.backward = state->shape.backward || d == 1;

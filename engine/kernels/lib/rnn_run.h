@@ -5,8 +5,9 @@
  * of all its gates are in registers. R is packed by blocks of VL hidden units, [H][gates][VL], so
  * that one pass over a block's panel gives all gates of these units.
  *
- * bf16: weights are words of two elements along k (lib/gemm_tile.h), so that they are half as
- * large; all the rest is in f32, and states are rounded where results or instructions take bf16.
+ * bf16: where AVX512-BF16 is there, or few sequences make memory bandwidth the limit, weights are
+ * words of two elements along k (lib/gemm_tile.h), else they become floats when they are packed.
+ * All the rest is in f32; states are rounded where results or instructions take bf16.
  *
  * Long batches with small weights are cut into parts that run through all steps by themselves;
  * otherwise the blocks of units are shared out in every step.
@@ -56,7 +57,7 @@ struct kernel_state {
     struct rnn_shape shape;
     bool bf16;                   /* all floats outside */
     enum gemm_math math;         /* of R. GEMM_BF16: floats times bf16 */
-    int64_t words;               /* of H: elements, or pairs of bf16 */
+    int64_t words;               /* of H: floats, or pairs of bf16 */
     int64_t row;                 /* floats from one state to the next: whole words */
     struct gemm_plan projection; /* of one direction, all steps */
     int64_t blocks;              /* of VL hidden units */
@@ -115,15 +116,16 @@ SIMD_INLINE const void *rnn_left(enum gemm_math math, const struct rnn_line *lin
     return math == GEMM_BF16_DOT ? (const void *)line->narrow_h : line->h;
 }
 
-SIMD_INLINE void rnn_store_state(enum gemm_math math, const struct rnn_line *line, int64_t unit,
-                                 vm lanes, vf state)
+SIMD_INLINE void rnn_store_state(enum gemm_math math, const struct rnn_step_job *step,
+                                 const struct rnn_line *line, int64_t unit, vm lanes, vf state)
 {
-    bool bf16 = math != GEMM_F32;
     vf_store_m(line->next + unit, lanes, state);
     if (math == GEMM_BF16_DOT)
         vf_store_bf16_m(line->narrow_next + unit, lanes, state);
-    if (line->y)
-        vf_write_m(line->y, unit, lanes, state, bf16);
+    if (line->y && step->state->bf16)
+        vf_write_m(line->y, unit, lanes, state, true);
+    else if (line->y)
+        vf_write_m(line->y, unit, lanes, state, false);
 }
 
 /* Defines a rnn_phase_fn: for each math a copy of `body`, which takes it as the last argument. */
