@@ -213,13 +213,14 @@ static void rows_of_x(const struct gemm_rows *rows, const float **to, int64_t st
 static void widen_x(void *context, int64_t row, int thread)
 {
     const struct walk *w = context;
-    int64_t input = w->state->shape.input, first = row * input;
+    int64_t input = w->state->shape.input, k = 0;
+    const void *from = float_at(w->args->in[RNN_X], row * input, true);
+    float *to = w->scratch.x + row * input;
     (void)thread;
-    for (int64_t k = 0; k < input; k += VL) {
-        vm lanes = vm_first(input - k);
-        vf_store_m(w->scratch.x + first + k, lanes,
-                   vf_read_m(w->args->in[RNN_X], first + k, lanes, true));
-    }
+    for (; k + VL <= input; k += VL)
+        vf_store(to + k, vf_read(from, k, true));
+    for (; k < input; k++)
+        to[k] = float_read(from, k, true);
 }
 
 static void project(const struct walk *w)

@@ -122,10 +122,12 @@ SIMD_INLINE void rnn_store_state(enum gemm_math math, const struct rnn_step_job 
     vf_store_m(line->next + unit, lanes, state);
     if (math == GEMM_BF16_DOT)
         vf_store_bf16_m(line->narrow_next + unit, lanes, state);
-    if (line->y && step->state->bf16)
-        vf_write_m(line->y, unit, lanes, state, true);
-    else if (line->y)
+    if (line->y && !step->state->bf16)
         vf_write_m(line->y, unit, lanes, state, false);
+    else if (line->y && unit + VL <= step->state->shape.hidden)
+        vf_write(line->y, unit, state, true);
+    else if (line->y)
+        vf_write_m(line->y, unit, lanes, state, true); /* slow with AVX2 */
 }
 
 /* Defines a rnn_phase_fn: for each math a copy of `body`, which takes it as the last argument. */
