@@ -2,7 +2,8 @@
  *
  * GroupNormalization and InstanceNormalization (a group per channel). Plain images: a group is one
  * contiguous row. Channels-last: a thread takes neighbouring groups that fill a vector, and sums up
- * channel by channel while it walks over the positions; then channels join to groups.
+ * channel by channel while it walks over the positions; then channels join to groups. Moments,
+ * factors and shifts are f32 for images of bf16, too.
  */
 #include <string.h>
 
@@ -10,18 +11,20 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/row_moments.h"
+#include "engine/kernels/lib/simd_floats.h"
 
 enum { PIECE = 128 }; /* terms per lane before a sum joins the total */
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
-    const float *x, *scale, *bias;
-    float *y, *scratch; /* scratch: per thread 3 values per channel of a tile */
+    const void *x, *scale, *bias;
+    void *y;
+    float *scratch; /* per thread 3 values per channel of a tile; plain of bf16: a piece */
     int64_t images, channels, plane, groups, group_channels;
     int64_t scale_channels, bias_channels; /* channels that share a parameter */
     int64_t tile_groups;                   /* channels-last: groups that a thread takes at a time */
     float epsilon;
-    bool plain, empty;
+    bool plain, empty, bf16;
     int threads;
 };
 
@@ -29,8 +32,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                         struct error *why)
 {
     (void)variant;
-    if (!query_all_dtype(q, DTYPE_F32) || q->node->post_count)
-        return UNSUPPORTED(why, "only f32 without a fused epilogue");
+    s->bf16 = query_all_dtype(q, DTYPE_BF16);
+    if ((!s->bf16 && !query_all_dtype(q, DTYPE_F32)) || q->node->post_count)
+        return UNSUPPORTED(why, "only f32 or bf16 without a fused epilogue");
     bool plain = desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0]);
     bool last = desc_is_nhwc(&q->in[0]) && desc_is_nhwc(&q->out[0]);
     if (!plain && !last)
@@ -54,39 +58,72 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     return STATUS_OK;
 }
 
+/* Floats of a thread. */
+static int64_t scratch_of(const struct kernel_state *s)
+{
+    if (s->plain)
+        return s->bf16 ? MOMENT_PIECE : 0;
+    return 3 * s->tile_groups * s->group_channels;
+}
+
 static size_t workspace(const struct kernel_state *s)
 {
-    return (size_t)(s->threads * 3 * s->tile_groups * s->group_channels) * sizeof(float);
+    return (size_t)(s->threads * scratch_of(s)) * sizeof(float);
 }
 
 /* ---- plain ---- */
 
-static void run_group(void *context, int64_t tile, int thread)
+/* As row_moment, of floats made piece by piece where they are not there. */
+SIMD_INLINE float moment(const void *x, int64_t n, float centre, int power, float *piece, bool bf16)
 {
-    (void)thread;
-    const struct kernel_state *job = context;
+    if (!bf16)
+        return row_moment(x, n, centre, power);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += MOMENT_PIECE) {
+        int64_t count = smaller(n - i, (int64_t)MOMENT_PIECE);
+        for (int64_t k = 0; k < count; k += VL) {
+            vm m = vm_first(count - k);
+            vf_store_m(piece + k, m, vf_read_m(x, i + k, m, true));
+        }
+        sum += (double)row_piece(piece, count, centre, power);
+    }
+    return (float)(sum / (double)n);
+}
+
+SIMD_INLINE void group(const struct kernel_state *job, int64_t tile, float *piece, bool bf16)
+{
     int64_t size = job->group_channels * job->plane, first = tile % job->groups;
-    const float *x = job->x + tile * size;
-    float *y = job->y + tile * size;
-    float mean = row_moment(x, size, 0, 1);
-    float inverse = 1.0f / sqrtf(row_moment(x, size, mean, 2) + job->epsilon);
-    for (int64_t c = 0; c < job->group_channels; c++, x += job->plane, y += job->plane) {
+    int64_t at = tile * size;
+    const void *x = float_at(job->x, at, bf16);
+    float mean = moment(x, size, 0, 1, piece, bf16);
+    float inverse = 1.0f / sqrtf(moment(x, size, mean, 2, piece, bf16) + job->epsilon);
+    for (int64_t c = 0; c < job->group_channels; c++, at += job->plane) {
         int64_t channel = first * job->group_channels + c;
-        float factor = inverse * job->scale[channel / job->scale_channels];
+        float factor = inverse * float_read(job->scale, channel / job->scale_channels, bf16);
         vf f = vf_set1(factor), m = vf_set1(mean);
-        vf shift = vf_set1(job->bias[channel / job->bias_channels]);
+        vf shift = vf_set1(float_read(job->bias, channel / job->bias_channels, bf16));
         for (int64_t i = 0; i < job->plane; i += VL) {
             vm lanes = vm_first(job->plane - i);
-            vf_store_m(y + i, lanes, vf_fma(vf_sub(vf_load_m(x + i, lanes), m), f, shift));
+            vf d = vf_sub(vf_read_m(job->x, at + i, lanes, bf16), m);
+            vf_write_m(job->y, at + i, lanes, vf_fma(d, f, shift), bf16);
         }
     }
+}
+
+static void run_group(void *context, int64_t tile, int thread)
+{
+    const struct kernel_state *job = context;
+    if (job->bf16)
+        group(job, tile, job->scratch + thread * scratch_of(job), true);
+    else
+        group(job, tile, NULL, false);
 }
 
 /* ---- channels last ---- */
 
 /* sums[c] = sum over all positions of (x - centre[c])^power; centre NULL: zero. */
-static void channel_sums(const struct kernel_state *job, const float *x, int64_t count,
-                         const float *centre, float *sums)
+SIMD_INLINE void channel_sums(const struct kernel_state *job, int64_t start, int64_t count,
+                              const float *centre, float *sums, bool bf16)
 {
     for (int64_t c = 0; c < count; c += VL) {
         vm lanes = vm_first(count - c);
@@ -95,7 +132,8 @@ static void channel_sums(const struct kernel_state *job, const float *x, int64_t
             int64_t last = first + PIECE < job->plane ? first + PIECE : job->plane;
             vf sum = vf_zero();
             for (int64_t p = first; p < last; p++) {
-                vf d = vf_sub(vf_load_m(x + p * job->channels + c, lanes), middle);
+                vf x = vf_read_m(job->x, start + p * job->channels + c, lanes, bf16);
+                vf d = vf_sub(x, middle);
                 sum = centre ? vf_fma(d, d, sum) : vf_add(sum, d);
             }
             total = vf_add(total, sum);
@@ -118,34 +156,51 @@ static void spread_mean(const struct kernel_state *job, int64_t count, const flo
     }
 }
 
-static void run_channels(void *context, int64_t tile, int thread)
+/* y = (x - mean) factor + shift, at all positions. */
+SIMD_INLINE void shift_channels(const struct kernel_state *job, int64_t start, int64_t count,
+                                const float *mean, const float *factor, const float *shift,
+                                bool bf16)
 {
-    const struct kernel_state *job = context;
+    for (int64_t p = 0; p < job->plane; p++) {
+        int64_t at = start + p * job->channels;
+        for (int64_t c = 0; c < count; c += VL) {
+            vm lanes = vm_first(count - c);
+            vf d = vf_sub(vf_read_m(job->x, at + c, lanes, bf16), vf_load_m(mean + c, lanes));
+            vf y = vf_fma(d, vf_load_m(factor + c, lanes), vf_load_m(shift + c, lanes));
+            vf_write_m(job->y, at + c, lanes, y, bf16);
+        }
+    }
+}
+
+SIMD_INLINE void channels(const struct kernel_state *job, int64_t tile, float *sums, bool bf16)
+{
     int64_t tiles = divide_up(job->groups, job->tile_groups);
     int64_t channel = tile % tiles * job->tile_groups * job->group_channels;
     int64_t limit = job->tile_groups * job->group_channels, count = job->channels - channel;
     count = smaller(count, limit);
-    float *sums = job->scratch + thread * 3 * limit, *mean = sums + limit, *factor = mean + limit;
+    float *mean = sums + limit, *factor = mean + limit;
     int64_t start = tile / tiles * job->plane * job->channels + channel;
-    channel_sums(job, job->x + start, count, NULL, sums);
+    channel_sums(job, start, count, NULL, sums, bf16);
     spread_mean(job, count, sums, mean);
-    channel_sums(job, job->x + start, count, mean, sums);
+    channel_sums(job, start, count, mean, sums, bf16);
     spread_mean(job, count, sums, factor);
     for (int64_t c = 0; c < count; c++) {
-        factor[c] =
-            job->scale[(channel + c) / job->scale_channels] / sqrtf(factor[c] + job->epsilon);
-        sums[c] = job->bias[(channel + c) / job->bias_channels];
+        int64_t scale = (channel + c) / job->scale_channels;
+        int64_t bias = (channel + c) / job->bias_channels;
+        factor[c] = float_read(job->scale, scale, bf16) / sqrtf(factor[c] + job->epsilon);
+        sums[c] = float_read(job->bias, bias, bf16);
     }
-    for (int64_t p = 0; p < job->plane; p++) {
-        const float *x = job->x + start + p * job->channels;
-        float *y = job->y + start + p * job->channels;
-        for (int64_t c = 0; c < count; c += VL) {
-            vm lanes = vm_first(count - c);
-            vf d = vf_sub(vf_load_m(x + c, lanes), vf_load_m(mean + c, lanes));
-            vf_store_m(y + c, lanes,
-                       vf_fma(d, vf_load_m(factor + c, lanes), vf_load_m(sums + c, lanes)));
-        }
-    }
+    shift_channels(job, start, count, mean, factor, sums, bf16);
+}
+
+static void run_channels(void *context, int64_t tile, int thread)
+{
+    const struct kernel_state *job = context;
+    float *sums = job->scratch + thread * scratch_of(job);
+    if (job->bf16)
+        channels(job, tile, sums, true);
+    else
+        channels(job, tile, sums, false);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
