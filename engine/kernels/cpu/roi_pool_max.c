@@ -66,10 +66,18 @@ struct job {
     const void *x;
     const float *regions;
     void *y, *maps;
-    float *bins;
+    char *bins;
 };
 
-/* One row of one image, all channels; whole bits, so that none is rounded. */
+SIMD_INLINE void copy_number(void *y, int64_t to, const void *x, int64_t from, bool bf16)
+{
+    if (bf16)
+        ((uint16_t *)y)[to] = ((const uint16_t *)x)[from];
+    else
+        ((float *)y)[to] = ((const float *)x)[from];
+}
+
+/* One row of one image, all channels. */
 SIMD_INLINE void turn(const struct job *job, int64_t row, bool bf16)
 {
     const struct kernel_state *s = job->state;
@@ -77,15 +85,12 @@ SIMD_INLINE void turn(const struct job *job, int64_t row, bool bf16)
     int64_t image = row / s->height;
     int64_t from = image * s->channels * plane + row % s->height * s->width;
     int64_t to = row * s->width * padded;
+    const void *x = job->x;
+    void *maps = job->maps;
     for (int64_t first = 0; first < s->channels; first += VL)
         for (int64_t k = 0; k < s->width; k++)
             for (int64_t c = first; c < first + VL && c < s->channels; c++)
-                if (bf16)
-                    ((uint16_t *)job->maps)[to + k * padded + c] =
-                        ((const uint16_t *)job->x)[from + c * plane + k];
-                else
-                    ((float *)job->maps)[to + k * padded + c] =
-                        ((const float *)job->x)[from + c * plane + k];
+                copy_number(maps, to + k * padded + c, x, from + c * plane + k, bf16);
 }
 
 static void turn_row(void *context, int64_t row, int thread)
@@ -100,7 +105,7 @@ static void turn_row(void *context, int64_t row, int thread)
 
 /* The largest of a block of channels over a rectangle of places; 0 where that is empty. */
 SIMD_INLINE void pool_bin(const struct kernel_state *s, const void *map, struct roi_bin y,
-                          struct roi_bin x, float *bin, bool bf16)
+                          struct roi_bin x, void *bins, int64_t bin, bool bf16)
 {
     int64_t step = blocks_of(s->channels) * BLOCK;
     bool empty = y.begin >= y.end || x.begin >= x.end;
@@ -114,7 +119,7 @@ SIMD_INLINE void pool_bin(const struct kernel_state *s, const void *map, struct 
                 largest[j] = vf_max(vf_read(at, j * VL, bf16), largest[j]);
     }
     for (int j = 0; j < 4; j++)
-        vf_store(bin + j * VL, largest[j]);
+        vf_write(bins, bin * BLOCK + j * VL, largest[j], bf16);
 }
 
 SIMD_INLINE void pool_block(const struct job *job, int64_t task, int thread, bool bf16)
@@ -123,7 +128,7 @@ SIMD_INLINE void pool_block(const struct job *job, int64_t task, int thread, boo
     int64_t blocks = blocks_of(s->channels), region = task / blocks;
     int64_t first = task % blocks * BLOCK, bins = s->rows * s->columns;
     const float *roi = job->regions + region * 5;
-    float *bin = job->bins + (int64_t)thread * BINS_MAX * BLOCK;
+    char *bin = job->bins + (int64_t)thread * BINS_MAX * BLOCK * 4, *y = job->y;
     int64_t to = (region * s->channels + first) * bins;
     bool exists = roi[0] >= 0 && roi[0] < (float)s->images;
     int64_t image = exists ? (int64_t)roi[0] : 0;
@@ -135,11 +140,11 @@ SIMD_INLINE void pool_block(const struct job *job, int64_t task, int thread, boo
     for (int64_t k = 0; k < bins; k++) {
         struct roi_bin rows = roi_bin_of(&down, k / s->columns), columns;
         columns = roi_bin_of(&across, k % s->columns);
-        pool_bin(s, map, exists ? rows : (struct roi_bin){0, 0}, columns, bin + k * BLOCK, bf16);
+        pool_bin(s, map, exists ? rows : (struct roi_bin){0, 0}, columns, bin, k, bf16);
     }
     for (int64_t c = 0; c < BLOCK && first + c < s->channels; c++)
         for (int64_t k = 0; k < bins; k++)
-            float_write(job->y, to + c * bins + k, bin[k * BLOCK + c], bf16);
+            copy_number(y, to + c * bins + k, bin, k * BLOCK + c, bf16);
 }
 
 static void pool_task(void *context, int64_t task, int thread)
@@ -154,7 +159,7 @@ static void pool_task(void *context, int64_t task, int thread)
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct job job = {state, args->in[0], args->in[1], args->out[0], args->workspace, NULL};
-    job.bins = (float *)(void *)((char *)job.maps + state->map_bytes);
+    job.bins = (char *)job.maps + state->map_bytes;
     pool_run(args->pool, state->images * state->height, turn_row, &job);
     pool_run(args->pool, state->regions * blocks_of(state->channels), pool_task, &job);
 }
