@@ -93,19 +93,20 @@ SIMD_INLINE float moment(const void *x, int64_t n, float centre, int power, floa
 SIMD_INLINE void group(const struct kernel_state *job, int64_t tile, float *piece, bool bf16)
 {
     int64_t size = job->group_channels * job->plane, first = tile % job->groups;
-    int64_t at = tile * size;
-    const void *x = float_at(job->x, at, bf16);
-    float mean = moment(x, size, 0, 1, piece, bf16);
-    float inverse = 1.0f / sqrtf(moment(x, size, mean, 2, piece, bf16) + job->epsilon);
-    for (int64_t c = 0; c < job->group_channels; c++, at += job->plane) {
+    int64_t at = tile * size, plane = job->plane;
+    const void *x = job->x, *row = float_at(x, at, bf16);
+    void *y = job->y;
+    float mean = moment(row, size, 0, 1, piece, bf16);
+    float inverse = 1.0f / sqrtf(moment(row, size, mean, 2, piece, bf16) + job->epsilon);
+    for (int64_t c = 0; c < job->group_channels; c++, at += plane) {
         int64_t channel = first * job->group_channels + c;
         float factor = inverse * float_read(job->scale, channel / job->scale_channels, bf16);
         vf f = vf_set1(factor), m = vf_set1(mean);
         vf shift = vf_set1(float_read(job->bias, channel / job->bias_channels, bf16));
-        for (int64_t i = 0; i < job->plane; i += VL) {
-            vm lanes = vm_first(job->plane - i);
-            vf d = vf_sub(vf_read_m(job->x, at + i, lanes, bf16), m);
-            vf_write_m(job->y, at + i, lanes, vf_fma(d, f, shift), bf16);
+        for (int64_t i = 0; i < plane; i += VL) {
+            vm lanes = vm_first(plane - i);
+            vf d = vf_sub(vf_read_m(x, at + i, lanes, bf16), m);
+            vf_write_m(y, at + i, lanes, vf_fma(d, f, shift), bf16);
         }
     }
 }
@@ -161,13 +162,15 @@ SIMD_INLINE void shift_channels(const struct kernel_state *job, int64_t start, i
                                 const float *mean, const float *factor, const float *shift,
                                 bool bf16)
 {
+    const void *x = job->x;
+    void *to = job->y;
     for (int64_t p = 0; p < job->plane; p++) {
         int64_t at = start + p * job->channels;
         for (int64_t c = 0; c < count; c += VL) {
             vm lanes = vm_first(count - c);
-            vf d = vf_sub(vf_read_m(job->x, at + c, lanes, bf16), vf_load_m(mean + c, lanes));
+            vf d = vf_sub(vf_read_m(x, at + c, lanes, bf16), vf_load_m(mean + c, lanes));
             vf y = vf_fma(d, vf_load_m(factor + c, lanes), vf_load_m(shift + c, lanes));
-            vf_write_m(job->y, at + c, lanes, y, bf16);
+            vf_write_m(to, at + c, lanes, y, bf16);
         }
     }
 }
