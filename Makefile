@@ -34,8 +34,9 @@ SANITIZE := -O1 -g -fno-omit-frame-pointer
 # Lines and no variables for debuggers (-g1): most variables are optimised away, and the rest makes
 # compiling a fifth slower and programs twice as large. To step through code: CONFIG=debug.
 # What only stands around the timed work is compiled with -O1, in two thirds of the time.
+# C is not unwound but by debuggers, which have tables of their own: 5 % of a program.
 UNTIMED  := harness results plots tests base/text
-OPTIMIZE  = $(if $(filter $(UNTIMED:%=%/%),$*),-O1,-O2) -g1
+OPTIMIZE  = $(if $(filter $(UNTIMED:%=%/%),$*),-O1,-O2) -g1 -fno-asynchronous-unwind-tables
 OPT_release   = $(OPTIMIZE)
 OPT_debug    := -O0 -g3
 OPT_have-not  = $(OPTIMIZE)

@@ -70,7 +70,7 @@ if [ "${KIT_PYTHON:-}" ]; then
     rm -rf "$kit/python"
     python3 -m pip install --quiet --no-compile --target "$kit/python" --python-version "$KIT_PYTHON" --only-binary :all: \
         --no-deps 'onnx==1.17.*' 'protobuf==5.*' ml_dtypes typing_extensions
-    rm -rf "$kit/python/onnx/backend/test"
+    rm -rf "$kit/python/onnx/backend/test" "$kit/python/onnx/test"
 fi
 
 mib=$(find "$kit/build" "$kit/lib" "$kit/bin" "$kit/tools" "$kit/tests" "$kit/run" -type f -exec stat -c %s {} + |

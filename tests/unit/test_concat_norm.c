@@ -85,7 +85,7 @@ TEST(results_are_right_in_both_layouts)
         struct exe_options narrow = quick(isa_detect());
         narrow.precision = PRECISION_BF16;
         if (kind & 2)
-            MUST(passes_run, g, &narrow, NULL);
+            MUST(passes_run, g, &narrow, NULL, NULL);
         for (enum isa isa = ISA_SCALAR; isa <= isa_detect(); isa++) {
             struct exe_options options = quick(isa);
             options.max_error = 1e-5; /* no Winograd */

@@ -246,13 +246,6 @@ static void run_rows(const struct job *job, int64_t row, int64_t end_row, const 
     }
 }
 
-static enum depthwise_floats floats_of(const struct kernel_state *s)
-{
-    if (!s->bf16)
-        return DEPTHWISE_F32;
-    return VL == 16 && cpu_has_bf16() ? DEPTHWISE_BF16_ONE : DEPTHWISE_BF16;
-}
-
 static void run_task(void *context, int64_t task, int thread)
 {
     const struct job *job = context;
@@ -267,7 +260,7 @@ static void run_task(void *context, int64_t task, int thread)
                           .step = (int)w->stride[2],
                           .tap = (int)w->dilation[2],
                           .depth = (int)s->shape.group_in,
-                          .floats = floats_of(s),
+                          .bf16 = s->bf16,
                           .weights = s->weights,
                           .weights_row = s->weights_row,
                           .bias = s->bias,

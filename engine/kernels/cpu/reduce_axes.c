@@ -367,22 +367,30 @@ SIMD_INLINE void reduce_tile(const struct kernel_state *job, int64_t tile, enum 
     static void tile_##fold(const struct kernel_state *job, int64_t tile)                          \
     {                                                                                              \
         reduce_tile(job, tile, fold, false);                                                       \
-    }                                                                                              \
-    static void tile_bf16_##fold(const struct kernel_state *job, int64_t tile)                     \
-    {                                                                                              \
-        reduce_tile(job, tile, fold, true);                                                        \
     }
-#define TILE_ENTRY(fold) [fold] = {tile_##fold, tile_bf16_##fold},
+#define TILE_ENTRY(fold) [fold] = tile_##fold,
 #define FOLDS(X)         X(FOLD_SUM) X(FOLD_ABS) X(FOLD_SQUARE) X(FOLD_MAX) X(FOLD_MIN) X(FOLD_PROD)
 
 FOLDS(TILE_OF)
-static void (*const tiles[][2])(const struct kernel_state *job, int64_t tile) = {FOLDS(TILE_ENTRY)};
+static void (*const tiles[])(const struct kernel_state *job, int64_t tile) = {FOLDS(TILE_ENTRY)};
+
+/* Of bf16 those that networks are made of; the others choose for each vector what to do. */
+static void tile_bf16(const struct kernel_state *job, int64_t tile)
+{
+    if (job->reduction.fold == FOLD_SUM)
+        reduce_tile(job, tile, FOLD_SUM, true);
+    else
+        reduce_tile(job, tile, job->reduction.fold, true);
+}
 
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
     const struct kernel_state *job = context;
-    tiles[job->reduction.fold][job->bf16](job, tile);
+    if (job->bf16)
+        tile_bf16(job, tile);
+    else
+        tiles[job->reduction.fold](job, tile);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)

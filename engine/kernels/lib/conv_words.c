@@ -115,6 +115,7 @@ static enum status read_node(conv_words_from *from, const struct kernel_query *q
     bool bytes = s->words.element == 1;
     TRY(conv_shape_from(q, CONV_PLANES | (bytes ? CONV_BYTES : CONV_BF16), &s->shape, why));
     s->post = s->shape.post;
+    s->post.light = bytes ? 0 : s->post.light;
     if (!q->fixed[WEIGHTS])
         return UNSUPPORTED(why, "weights are not known beforehand");
     if (bytes && r->w_zero != (q->in[WEIGHTS].dtype == DTYPE_U8 ? SIGN : 0))

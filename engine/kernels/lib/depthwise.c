@@ -15,13 +15,8 @@ typedef gemm_sums row_sums[DEPTHWISE_ROWS_MAX];
 struct run_shape {
     int side, step, rows, count;
     bool ahead, deep; /* deep: more than one channel a group */
-    enum depthwise_floats floats;
+    bool bf16;
 };
-
-SIMD_INLINE bool is_bf16(struct run_shape k)
-{
-    return k.floats != DEPTHWISE_F32;
-}
 
 /* Input channel j of each group, for one vector of channels, through a square kernel; stride 1
  * where there are two rows. */
@@ -35,11 +30,11 @@ SIMD_INLINE void sum_square(const struct depthwise *d, int64_t c, struct run_sha
     UNROLLED (y, side + rows - 1) {
         const void *const *row = d->pixels + y * columns;
         UNROLLED (column, columns) {
-            vf x = vf_read(row[column], c, is_bf16(k));
+            vf x = vf_read(row[column], c, k.bf16);
             if (k.deep)
                 x = vf_permute(x, lanes);
             if (k.ahead && y >= side - step && column >= columns - count * step)
-                __builtin_prefetch(float_at(row[column], c + d->ahead, is_bf16(k)));
+                __builtin_prefetch(float_at(row[column], c + d->ahead, k.bf16));
             UNROLLED (r, rows) {
                 const float *weights = first + (y - r) * side * d->weights_row;
                 UNROLLED (p, count) {
@@ -57,7 +52,7 @@ SIMD_INLINE void sum_any(const struct depthwise *d, int64_t c, int64_t last, str
                          int j, gemm_sums sums)
 {
     vi lanes = vi_add(group_lanes(d), vi_set1(j));
-    struct gemm_operand kind = {false, is_bf16(k)};
+    struct gemm_operand kind = {false, k.bf16};
     const float *weights = d->weights + j * d->kernel_y * d->kernel_x * d->weights_row + c;
     for (int y = 0; y < d->kernel_y; y++) {
         const void *const *row = d->pixels + y * d->columns;
@@ -65,7 +60,7 @@ SIMD_INLINE void sum_any(const struct depthwise *d, int64_t c, int64_t last, str
             vf w = vf_load(weights);
             UNROLLED (p, k.count) {
                 const void *pixel = row[p * d->step + tap * d->tap];
-                vf x = gemm_operand(kind, float_at(pixel, c, is_bf16(k)), last, 0, 1);
+                vf x = gemm_operand(kind, float_at(pixel, c, k.bf16), last, 0, 1);
                 if (k.deep)
                     x = vf_permute(x, lanes);
                 sums[p][0] = vf_fma(x, w, sums[p][0]);
@@ -110,24 +105,12 @@ static __attribute__((noinline)) void finish_bf16(const struct gemm_pixels *to, 
     }
 }
 
-#if defined(__AVX512F__)
-SIMD_INLINE void put_bf16(uint16_t *to, vf y, bool one)
-{
-    if (one)
-        vf_store_bf16_one(to, y);
-    else
-        vf_store_bf16(to, y);
-}
-#else
-#define put_bf16(to, y, one) vf_store_bf16(to, y)
-#endif
-
 /* Steps that are bounds alone, or none, happen here. */
 SIMD_INLINE void finish(const struct depthwise *d, const struct gemm_pixels *to, int64_t c,
                         int64_t last, struct run_shape k, gemm_sums sums)
 {
     if (!d->bounded || last < VL) {
-        if (is_bf16(k))
+        if (k.bf16)
             finish_bf16(to, c, last, k.count, sums);
         else
             finish_any(to, c, last, k.count, sums);
@@ -137,8 +120,8 @@ SIMD_INLINE void finish(const struct depthwise *d, const struct gemm_pixels *to,
     UNROLLED (p, k.count) {
         vf y = vf_min(high, vf_max(low, sums[p][0]));
         int64_t at = p * to->y_pixel + c;
-        if (is_bf16(k))
-            put_bf16((uint16_t *)to->y + at, y, k.floats == DEPTHWISE_BF16_ONE);
+        if (k.bf16)
+            vf_write(to->y, at, y, true);
         else if (to->stream)
             vf_stream((float *)to->y + at, y);
         else
@@ -196,49 +179,58 @@ SIMD_INLINE void run(const struct depthwise *d, struct run_shape k,
 
 typedef void run_fn(const struct depthwise *d, const struct gemm_pixels *pixels);
 
-/* kind: 0 plain, 1 with prefetch, 2 deep; floats: as in enum depthwise_floats. */
-#define RUN(side, step, rows, count, kind, floats)                                                 \
-    static void run_##side##_##step##_##rows##_##count##_##kind##_##floats(                        \
+/* kind: 0 plain, 1 with prefetch, 2 deep. */
+#define RUN(side, step, rows, count, kind, bf16)                                                   \
+    static void run_##side##_##step##_##rows##_##count##_##kind##_##bf16(                          \
         const struct depthwise *d, const struct gemm_pixels *pixels)                               \
     {                                                                                              \
-        run(d,                                                                                     \
-            (struct run_shape){side, step, rows, count, kind == 1, kind == 2, DEPTHWISE_##floats}, \
-            pixels);                                                                               \
+        run(d, (struct run_shape){side, step, rows, count, kind == 1, kind == 2, bf16}, pixels);   \
     }
-#define RUNS_OF(side, step, rows, kind, floats)                                                    \
-    RUN(side, step, rows, 1, kind, floats)                                                         \
-    RUN(side, step, rows, 2, kind, floats)                                                         \
-    RUN(side, step, rows, 3, kind, floats) RUN(side, step, rows, 4, kind, floats)
-#define ROW_OF(side, step, rows, kind, floats)                                                     \
+#define RUNS_OF(side, step, rows, kind, bf16)                                                      \
+    RUN(side, step, rows, 1, kind, bf16)                                                           \
+    RUN(side, step, rows, 2, kind, bf16)                                                           \
+    RUN(side, step, rows, 3, kind, bf16) RUN(side, step, rows, 4, kind, bf16)
+#define ROW_OF(side, step, rows, kind, bf16)                                                       \
     {                                                                                              \
-        run_##side##_##step##_##rows##_1_##kind##_##floats,                                        \
-            run_##side##_##step##_##rows##_2_##kind##_##floats,                                    \
-            run_##side##_##step##_##rows##_3_##kind##_##floats,                                    \
-            run_##side##_##step##_##rows##_4_##kind##_##floats                                     \
+        run_##side##_##step##_##rows##_1_##kind##_##bf16,                                          \
+            run_##side##_##step##_##rows##_2_##kind##_##bf16,                                      \
+            run_##side##_##step##_##rows##_3_##kind##_##bf16,                                      \
+            run_##side##_##step##_##rows##_4_##kind##_##bf16                                       \
+    }
+/* Any kernel in both; square ones in bf16 only where that is no emulation. */
+#define ANY_RUNS(kind) RUNS_OF(0, 0, 1, kind, 0) RUNS_OF(0, 0, 1, kind, 1)
+#define ANY_ROW(kind)                                                                              \
+    {                                                                                              \
+        ROW_OF(0, 0, 1, kind, 0), ROW_OF(0, 0, 1, kind, 1)                                         \
     }
 #if defined(__AVX512F__)
+enum { SQUARES_OF_BF16 = 1 };
 #define RUNS(side, step, rows, kind)                                                               \
-    RUNS_OF(side, step, rows, kind, F32)                                                           \
-    RUNS_OF(side, step, rows, kind, BF16) RUNS_OF(side, step, rows, kind, BF16_ONE)
+    RUNS_OF(side, step, rows, kind, 0) RUNS_OF(side, step, rows, kind, 1)
 #define ROW(side, step, rows, kind)                                                                \
     {                                                                                              \
-        ROW_OF(side, step, rows, kind, F32), ROW_OF(side, step, rows, kind, BF16),                 \
-            ROW_OF(side, step, rows, kind, BF16_ONE)                                               \
+        ROW_OF(side, step, rows, kind, 0), ROW_OF(side, step, rows, kind, 1)                       \
+    }
+#define AHEAD_ROW(side, step, rows)                                                                \
+    {                                                                                              \
+        ROW_OF(side, step, rows, 1, 0), ROW_OF(side, step, rows, 0, 1)                             \
     }
 #else
-#define RUNS(side, step, rows, kind)                                                               \
-    RUNS_OF(side, step, rows, kind, F32) RUNS_OF(side, step, rows, kind, BF16)
+enum { SQUARES_OF_BF16 = 0 };
+#define AHEAD_ROW(side, step, rows)  ROW(side, step, rows, 1)
+#define RUNS(side, step, rows, kind) RUNS_OF(side, step, rows, kind, 0)
 #define ROW(side, step, rows, kind)                                                                \
     {                                                                                              \
-        ROW_OF(side, step, rows, kind, F32), ROW_OF(side, step, rows, kind, BF16)                  \
+        ROW_OF(side, step, rows, kind, 0)                                                          \
     }
 #endif
-/* Plain and with prefetch. Without vectors that would be a prefetch for each channel. */
+/* Plain and with prefetch, of f32 alone. Without vectors that would be a prefetch for each channel.
+ */
 #if defined(__AVX2__)
-#define BOTH(side, step, rows) RUNS(side, step, rows, 0) RUNS(side, step, rows, 1)
+#define BOTH(side, step, rows) RUNS(side, step, rows, 0) RUNS_OF(side, step, rows, 1, 0)
 #define ROWS(side, step, rows)                                                                     \
     {                                                                                              \
-        ROW(side, step, rows, 0), ROW(side, step, rows, 1)                                         \
+        ROW(side, step, rows, 0), AHEAD_ROW(side, step, rows)                                      \
     }
 #else
 #define BOTH(side, step, rows) RUNS(side, step, rows, 0)
@@ -248,8 +240,8 @@ typedef void run_fn(const struct depthwise *d, const struct gemm_pixels *pixels)
     }
 #endif
 
-RUNS(0, 0, 1, 0)
-RUNS(0, 0, 1, 2)
+ANY_RUNS(0)
+ANY_RUNS(2)
 BOTH(3, 1, 1)
 BOTH(3, 2, 1)
 BOTH(5, 1, 1)
@@ -262,9 +254,9 @@ RUNS(3, 1, 1, 2)
 RUNS(3, 2, 1, 2)
 RUNS(3, 1, 2, 2)
 
-typedef run_fn *const run_row[DEPTHWISE_FLOATS][DEPTHWISE_PIXELS_MAX];
+typedef run_fn *const run_row[2][DEPTHWISE_PIXELS_MAX]; /* by d->bf16 */
 
-static run_row any_runs[2] = {ROW(0, 0, 1, 0), ROW(0, 0, 1, 2)};
+static run_row any_runs[2] = {ANY_ROW(0), ANY_ROW(2)};
 static run_row square_runs[3][2][2] = {
     {ROWS(3, 1, 1), ROWS(3, 2, 1)}, {ROWS(5, 1, 1), ROWS(5, 2, 1)}, {ROWS(7, 1, 1), ROWS(7, 2, 1)}};
 static run_row two_row_runs[2][2] = {ROWS(3, 1, 2), ROWS(5, 1, 2)};
@@ -274,8 +266,9 @@ static run_row deep_two_row_runs = ROW(3, 1, 2, 2);
 static bool is_square(const struct depthwise *d)
 {
     int side = d->kernel_y;
-    return side == d->kernel_x && (side == 3 || ((side == 5 || side == 7) && d->depth == 1)) &&
-           d->step <= 2 && d->tap == 1;
+    return (SQUARES_OF_BF16 || !d->bf16) && side == d->kernel_x &&
+           (side == 3 || ((side == 5 || side == 7) && d->depth == 1)) && d->step <= 2 &&
+           d->tap == 1;
 }
 
 bool depthwise_two_rows(const struct depthwise *d)
@@ -290,7 +283,7 @@ void depthwise_set_bounds(struct depthwise *d, const struct gemm_post *post)
     const struct gemm_step *step = &post->steps[0];
     d->bounded = post->light == 0 ||
                  (post->light == 1 && (step->kind == GEMM_RELU || step->kind == GEMM_CLAMP));
-    if (d->floats != DEPTHWISE_F32 && post->light < post->count)
+    if (d->bf16 && post->light < post->count)
         d->bounded = false;
     if (post->light == 1 && d->bounded) {
         d->low = step->kind == GEMM_RELU ? 0.0f : step->a;
@@ -303,7 +296,7 @@ static void run_tail(const struct depthwise *d, int rows, int count,
 {
     struct depthwise rest = *d;
     for (int r = 0; r < rows; r++, rest.pixels += d->columns)
-        any_runs[d->depth > 1][d->floats][count - 1](&rest, &pixels[r]);
+        any_runs[d->depth > 1][d->bf16][count - 1](&rest, &pixels[r]);
 }
 
 void depthwise_run(const struct depthwise *d, int rows, int count, const struct gemm_pixels *pixels)
@@ -316,7 +309,7 @@ void depthwise_run(const struct depthwise *d, int rows, int count, const struct 
     run_row *runs = rows == 2 ? &two_row_runs[size][ahead] : &square_runs[size][d->step - 1][ahead];
     if (d->depth > 1)
         runs = rows == 2 ? &deep_two_row_runs : &deep_runs[d->step - 1];
-    (*runs)[d->floats][count - 1](d, pixels);
+    (*runs)[d->bf16][count - 1](d, pixels);
     struct depthwise rest = *d;
     rest.first += (d->end - d->first) / VL * VL;
     if (rest.first < rest.end)

@@ -18,21 +18,14 @@
 
 enum { DEPTHWISE_PIXELS_MAX = 4, DEPTHWISE_ROWS_MAX = 2 };
 
-/* What pixels, operands and results are. _ONE: AVX512-BF16 rounds them; elsewhere never used. */
-#if defined(__AVX512F__)
-enum depthwise_floats { DEPTHWISE_F32, DEPTHWISE_BF16, DEPTHWISE_BF16_ONE, DEPTHWISE_FLOATS };
-#else
-enum depthwise_floats { DEPTHWISE_F32, DEPTHWISE_BF16, DEPTHWISE_FLOATS, DEPTHWISE_BF16_ONE };
-#endif
-
 struct depthwise {
     int kernel_y, kernel_x, step; /* step: input columns between neighbouring output pixels */
     int tap;                      /* input columns between neighbouring taps: the dilation */
     int columns;                  /* input columns of the whole run: pointers per kernel row */
-    enum depthwise_floats floats;
-    const void *const *pixels; /* [input row][columns]; kernel_y rows, or one more for 2 rows */
-    int depth;                 /* channels of a group; 1: depthwise */
-    const float *weights;      /* [depth][kernel_y][kernel_x][weights_row], whole vectors */
+    bool bf16;                    /* pixels, operands and results */
+    const void *const *pixels;    /* [input row][columns]; kernel_y rows, or one more for 2 rows */
+    int depth;                    /* channels of a group; 1: depthwise */
+    const float *weights;         /* [depth][kernel_y][kernel_x][weights_row], whole vectors */
     int64_t weights_row;
     const float *bias;
     int64_t ahead; /* elements to what the next run reads first: prefetch it; 0: no */

@@ -151,7 +151,7 @@ struct gemm_call {
     int64_t rescale_batch;              /* like b_batch */
     void *c;                            /* float, i32, bf16 or bytes */
     int64_t c_row;
-    const struct gemm_post *post; /* NULL: none */
+    const struct gemm_post *post; /* NULL: none. Of bytes none is light */
     const void *const *in;        /* operands of posts: kernel_args.in */
     int64_t batch_first;          /* the plan's batches are those from here on */
     int batch_rank;               /* batches as dimensions, for c and the operands */

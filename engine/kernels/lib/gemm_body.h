@@ -21,17 +21,11 @@ SIMD_INLINE void gemm_put_bf16_one(uint16_t *to, vf sum)
     vf_store_bf16_one(to, sum);
 }
 
-SIMD_INLINE void gemm_put_bf16_one_m(uint16_t *to, vm mask, vf sum)
-{
-    vf_store_bf16_one_m(to, mask, sum);
-}
-
 #else
 
 /* There is no table of them here: never called. */
-#define gemm_dot_bf16(sum, a, b)           (sum)
-#define gemm_put_bf16_one(to, sum)         ((void)(to), (void)(sum))
-#define gemm_put_bf16_one_m(to, mask, sum) ((void)(to), (void)(mask), (void)(sum))
+#define gemm_dot_bf16(sum, a, b)   (sum)
+#define gemm_put_bf16_one(to, sum) ((void)(to), (void)(sum))
 
 #endif
 
@@ -178,49 +172,30 @@ SIMD_INLINE void gemm_put_bf16(uint16_t *to, vf sum, bool one)
         vf_store_bf16(to, sum);
 }
 
-SIMD_INLINE void gemm_put_bf16_m(uint16_t *to, vm mask, vf sum, bool one)
-{
-    if (one)
-        gemm_put_bf16_one_m(to, mask, sum);
-    else
-        vf_store_bf16_m(to, mask, sum);
-}
-
 SIMD_INLINE void gemm_store_narrow(const struct gemm_tile *t, bool one, int mr, int nv,
                                    gemm_sums acc)
 {
     uint16_t *to = t->narrow;
-    if (t->last == VL) {
-        UNROLLED (m, mr) {
-            UNROLLED (n, nv)
-                gemm_put_bf16(to + n * VL, acc[m][n], one);
-            to += t->narrow_row;
-        }
-        return;
-    }
-    vm mask = vm_first(t->last);
     UNROLLED (m, mr) {
-        UNROLLED (n, nv - 1)
+        UNROLLED (n, nv)
             gemm_put_bf16(to + n * VL, acc[m][n], one);
-        gemm_put_bf16_m(to + (nv - 1) * VL, mask, acc[m][nv - 1], one);
         to += t->narrow_row;
     }
 }
 
-/* The steps that need memory, and then bf16: by way of the first cache. */
-SIMD_INLINE void gemm_finish_narrow(const struct gemm_tile *t, bool one, int mr, int nv,
+/* Steps that need memory, and columns that do not fill the last vector: by way of the first cache,
+ * in code that all tiles share. */
+SIMD_INLINE void gemm_finish_narrow(const struct gemm_tile *t, bool heavy, int mr, int nv,
                                     gemm_sums acc)
 {
     _Alignas(ALIGN_TENSOR) float sums[GEMM_ROWS_MAX * GEMM_VECTORS_MAX * VL];
-    const int64_t row = nv * VL;
+    const int64_t row = nv * VL, columns = (nv - 1) * VL + t->last;
     UNROLLED (m, mr)
         UNROLLED (n, nv)
             vf_store(sums + m * row + n * VL, acc[m][n]);
-    gemm_post_heavy(t->post, t->operands, sums, row, mr, (nv - 1) * VL + t->last);
-    UNROLLED (m, mr)
-        UNROLLED (n, nv)
-            acc[m][n] = vf_load(sums + m * row + n * VL);
-    gemm_store_narrow(t, one, mr, nv, acc);
+    if (heavy)
+        gemm_post_heavy(t->post, t->operands, sums, row, mr, columns);
+    gemm_round_rows(sums, row, t->narrow, t->narrow_row, mr, columns);
 }
 
 SIMD_INLINE void gemm_store(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
@@ -282,6 +257,7 @@ SIMD_INLINE void gemm_tile_run(const struct gemm_tile *t, enum gemm_math math, i
     gemm_begin(t, math, mr, nv, acc);
     gemm_sum_up(t, math, mr, nv, acc);
     bool bytes = gemm_is_bytes(math), is_float = !bytes, steps = t->post;
+    bool bf16 = math == GEMM_BF16 || math == GEMM_BF16_DOT;
     if (bytes && t->rescale)
         gemm_rescale_sums(t->rescale, mr, nv, acc);
     if (bytes && t->narrow) {
@@ -290,12 +266,12 @@ SIMD_INLINE void gemm_tile_run(const struct gemm_tile *t, enum gemm_math math, i
     }
     if (is_float && t->resume)
         gemm_add_earlier(t, mr, nv, acc);
-    if (steps && t->post->light)
-        gemm_light_steps(t->post, t->operands, math != GEMM_F32, t->last, mr, nv, acc);
+    if (!bytes && steps && t->post->light)
+        gemm_light_steps(t->post, t->operands, bf16, t->last, mr, nv, acc);
     bool heavy = steps && t->post->light < t->post->count;
-    if (is_float && math != GEMM_F32 && t->narrow) {
-        if (heavy)
-            gemm_finish_narrow(t, math == GEMM_BF16_DOT, mr, nv, acc);
+    if (bf16 && t->narrow) {
+        if (heavy || t->last < VL)
+            gemm_finish_narrow(t, heavy, mr, nv, acc);
         else
             gemm_store_narrow(t, math == GEMM_BF16_DOT, mr, nv, acc);
         return;
@@ -326,8 +302,18 @@ SIMD_INLINE void gemm_tile_run(const struct gemm_tile *t, enum gemm_math math, i
     ROW_9(math, nv), tile_##math##_10x##nv, tile_##math##_11x##nv, tile_##math##_12x##nv,          \
         tile_##math##_13x##nv, tile_##math##_14x##nv
 
-/* TILES(math) defines all tiles of the instruction set and GEMM_TILES(math) lists them. */
+/* TILES(math) defines all tiles of the instruction set and GEMM_TILES(math) lists them; FEW those
+ * of two vectors at most, the others being NULL: all that word_tunings.c takes of words in parts.
+ */
 #if defined(__AVX512F__)
+#define FEW(math) TILES_14(math, 1) TILES_14(math, 2)
+#define GEMM_FEW(math)                                                                             \
+    {                                                                                              \
+        {ROW_14(math, 1)},                                                                         \
+        {                                                                                          \
+            ROW_14(math, 2)                                                                        \
+        }                                                                                          \
+    }
 #define TILES(math) TILES_14(math, 1) TILES_14(math, 2) TILES_9(math, 3) TILES_6(math, 4)
 #define GEMM_TILES(math)                                                                           \
     {                                                                                              \
@@ -337,6 +323,8 @@ SIMD_INLINE void gemm_tile_run(const struct gemm_tile *t, enum gemm_math math, i
         }                                                                                          \
     }
 #elif defined(__AVX2__)
+#define FEW         TILES
+#define GEMM_FEW    GEMM_TILES
 #define TILES(math) TILES_6(math, 1) TILES_6(math, 2) TILES_4(math, 3)
 #define GEMM_TILES(math)                                                                           \
     {                                                                                              \
@@ -346,6 +334,8 @@ SIMD_INLINE void gemm_tile_run(const struct gemm_tile *t, enum gemm_math math, i
         }                                                                                          \
     }
 #else
+#define FEW         TILES
+#define GEMM_FEW    GEMM_TILES
 #define TILES(math) TILES_4(math, 1) TILES_4(math, 2) TILES_4(math, 3) TILES_4(math, 4)
 #define GEMM_TILES(math)                                                                           \
     {                                                                                              \

@@ -258,3 +258,15 @@ void gemm_post_heavy(const struct gemm_post *post, const float *const *operands,
         }
     }
 }
+
+void gemm_round_rows(const float *from, int64_t from_row, uint16_t *to, int64_t to_row,
+                     int64_t rows, int64_t columns)
+{
+    for (int64_t m = 0; m < rows; m++, from += from_row, to += to_row) {
+        int64_t n = 0;
+        for (; n + VL <= columns; n += VL)
+            vf_write(to, n, vf_load(from + n), true);
+        if (n < columns)
+            vf_write_m(to, n, vm_first(columns - n), vf_load(from + n), true);
+    }
+}

@@ -41,7 +41,7 @@ SIMD_INLINE const float *gemm_operand_at(const struct gemm_step *step, const voi
 }
 
 struct gemm_post {
-    int count, light;
+    int count, light; /* the first `light` happen in registers */
     struct gemm_step steps[GEMM_STEP_MAX];
 };
 
@@ -71,5 +71,10 @@ bool gemm_post_take_bias(const struct kernel_query *q, struct gemm_post *post, f
 #define gemm_post_heavy SIMD_FN(gemm_post_heavy)
 void gemm_post_heavy(const struct gemm_post *post, const float *const *operands, float *c,
                      int64_t c_row, int64_t rows, int64_t columns);
+
+/* Columns of rows of floats as bf16, the rows from_row and to_row elements apart. */
+#define gemm_round_rows SIMD_FN(gemm_round_rows)
+void gemm_round_rows(const float *from, int64_t from_row, uint16_t *to, int64_t to_row,
+                     int64_t rows, int64_t columns);
 
 #endif

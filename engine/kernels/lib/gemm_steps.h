@@ -57,17 +57,11 @@ SIMD_INLINE void gemm_pair_rows(const struct gemm_step *s, struct gemm_operand i
     }
 }
 
-/* words: of products of words, whose operands alone may be bf16. */
-SIMD_INLINE void gemm_pair_step(const struct gemm_step *s, const float *operand, bool words,
+SIMD_INLINE void gemm_pair_step(const struct gemm_step *s, const float *operand, bool bf16,
                                 int64_t last, int mr, int nv, gemm_sums acc)
 {
-    struct gemm_operand row = {false, false}, one = {true, false}, narrow_row = {false, true},
-                        narrow_one = {true, true};
-    if (words && s->bf16 && s->column)
-        gemm_pair_rows(s, narrow_row, operand, last, mr, nv, acc);
-    else if (words && s->bf16)
-        gemm_pair_rows(s, narrow_one, operand, last, mr, nv, acc);
-    else if (s->column)
+    struct gemm_operand row = {false, bf16}, one = {true, bf16};
+    if (s->column)
         gemm_pair_rows(s, row, operand, last, mr, nv, acc);
     else
         gemm_pair_rows(s, one, operand, last, mr, nv, acc);
@@ -93,13 +87,14 @@ SIMD_INLINE void gemm_bend_step(const struct gemm_step *s, int mr, int nv, gemm_
             acc[m][n] = vf_select(vf_lt(acc[m][n], vf_zero()), vf_mul(a, acc[m][n]), acc[m][n]);
 }
 
+/* bf16: all operands are, else f32. */
 SIMD_INLINE void gemm_light_steps(const struct gemm_post *post, const float *const *operands,
-                                  bool words, int64_t last, int mr, int nv, gemm_sums acc)
+                                  bool bf16, int64_t last, int mr, int nv, gemm_sums acc)
 {
     for (int k = 0; k < post->light; k++) {
         const struct gemm_step *step = &post->steps[k];
         if (step->kind == GEMM_ADD || step->kind == GEMM_MUL)
-            gemm_pair_step(step, operands[k], words, last, mr, nv, acc);
+            gemm_pair_step(step, operands[k], bf16, last, mr, nv, acc);
         else
             gemm_bend_step(step, mr, nv, acc);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/gemm_body.h"
 
-TILES(BYTES)
-gemm_tiles gemm_tiles_bytes = GEMM_TILES(BYTES);
+FEW(BYTES)
+gemm_tiles gemm_tiles_bytes = GEMM_FEW(BYTES);
 
 #if defined(__AVX2__)
 TILES(BYTES_DOT)

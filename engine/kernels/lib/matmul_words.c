@@ -129,6 +129,7 @@ enum status words_plan(matmul_words_from *from, const struct kernel_query *q, in
     for (int d = 0; d < shape->batch_rank; d++)
         s->shared = s->shared && !shape->b_batch[d];
     s->post = s->words.post;
+    s->post.light = s->words.element == 1 ? 0 : s->post.light;
     size_product(q, t, s);
     s->turned_bytes =
         s->turn ? (size_t)(s->plan.row_tiles * (s->plan.rows_even + 1) * s->line) * WORD : 0;
