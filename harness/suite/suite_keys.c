@@ -123,7 +123,9 @@ static const struct suite_key keys[KEY_COUNT] = {
                        .sweeps = true,
                        .choices = precisions,
                        .usual = "f32",
-                       .help = "of activations and weights"},
+                       .help =
+                           "of activations and weights; on CPUs \"f32\" and \"bf16\", and what a "
+                           "workload is made of"},
     [KEY_MODE] = {.table = TABLE_SETTINGS,
                   .name = "mode",
                   .sweeps = true,
