@@ -226,6 +226,22 @@ TEST(weights_are_rounded_to_nearest_even)
 }
 
 /* Weights that are made from a seed are those of the f32 graph, each rounded. */
+/* Positions of words in RoBERTa and MPNet became bf16. */
+TEST(integers_cast_to_integers_stay_integers)
+{
+    struct graph *g = graph_new("positions");
+    struct fill fill = {.kind = FILL_INDEX, .a = 0, .b = 7};
+    int id = graph_input(g, "id", DTYPE_I32, shape_of(4, 8), fill);
+    int wide = graph_node(g, "Cast", "wide", INPUTS(id), ATTRS(attr_int("to", 7)));
+    int twice = graph_node(g, "Add", "twice", INPUTS(wide, wide), NO_ATTRS);
+    int x = graph_node(g, "Cast", "x", INPUTS(twice), ATTRS(attr_int("to", 1)));
+    graph_output(g, product(g, x, "w", 8, 6));
+    narrowed(g, DTYPE_BF16);
+    assert_int_equal(in_type(g, "Add", 0), DTYPE_I64);
+    assert_int_equal(in_type(g, "MatMul", 0), DTYPE_BF16);
+    graph_free(g);
+}
+
 TEST(generated_weights_are_the_same_ones)
 {
     const enum fill_kind kinds[] = {FILL_UNIFORM, FILL_NORMAL};

@@ -48,13 +48,13 @@ static bool computes(const struct node *node)
     return node->post_count || strcmp(node_string(node, "reduction", "none"), "none") != 0;
 }
 
-/* A Cast of integers is made to give the narrow type at once; one of floats was asked for. What
+/* A Cast of integers to floats is made to give the narrow type at once; others were asked for. What
  * else moves elements may do more with them: a fused epilogue, the sums of a scatter. */
 static enum narrow_class class_of(const struct graph *g, const struct node *node)
 {
     enum narrow_class class = narrow_class_of(node->op);
     if (is_cast(node) && !dtype_is_float(g->values[node->inputs[0]].dtype))
-        return NARROW_MATH;
+        return is_f32(g, node->outputs[0]) ? NARROW_MATH : NARROW_NEVER;
     return class == NARROW_MOVE && computes(node) ? NARROW_MATH : class;
 }
 
