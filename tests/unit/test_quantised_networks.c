@@ -134,11 +134,18 @@ TEST(one_channel_per_group_multiplies_bytes)
     becomes(g, rounded(g, signed_bytes, y, 0.03F), "ConvBytes", 1, 0);
 }
 
+TEST(groups_of_whole_words_multiply_bytes)
+{
+    struct graph *g = graph_new("groups");
+    int y = conv(g, rounded(g, signed_bytes, image(g, "x"), 0.02F), CHANNELS / 4, CHANNELS);
+    becomes(g, rounded(g, signed_bytes, y, 0.03F), "ConvBytes", 1, 0);
+}
+
 /* No kernel multiplies bytes there, so floats must be left. */
 TEST(other_groups_stay_floats)
 {
     struct graph *g = graph_new("groups");
-    int y = conv(g, rounded(g, signed_bytes, image(g, "x"), 0.02F), 2, CHANNELS);
+    int y = conv(g, rounded(g, signed_bytes, image(g, "x"), 0.02F), CHANNELS / 2, CHANNELS);
     becomes(g, rounded(g, signed_bytes, y, 0.03F), "ConvBytes", 0, 1);
     struct graph *deep = graph_new("depthwise");
     y = conv(deep, rounded(deep, signed_bytes, image(deep, "x"), 0.02F), CHANNELS, CHANNELS);
