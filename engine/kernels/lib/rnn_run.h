@@ -130,17 +130,26 @@ SIMD_INLINE void rnn_store_state(enum gemm_math math, const struct rnn_step_job 
         vf_write_m(line->y, unit, lanes, state, true); /* slow with AVX2 */
 }
 
-/* Defines a rnn_phase_fn: for each math a copy of `body`, which takes it as the last argument. */
+/* Defines a rnn_phase_fn: for each math a copy of `body`, which takes it as the last argument;
+ * apart, for a function that holds several sets up the stack for the largest in each step. */
+#define RNN_PHASE_OF(name, body, math)                                                             \
+    static __attribute__((noinline)) void name(const struct rnn_step_job *step, int64_t block,     \
+                                               int64_t first, int64_t last)                        \
+    {                                                                                              \
+        body(step, block, first, last, math);                                                      \
+    }
 #define RNN_PHASE(name, body)                                                                      \
+    RNN_PHASE_OF(name##_floats, body, GEMM_F32)                                                    \
+    RNN_PHASE_OF(name##_halves, body, GEMM_BF16)                                                   \
+    RNN_PHASE_OF(name##_dots, body, VL == 16 ? GEMM_BF16_DOT : GEMM_BF16)                          \
     static void name(const struct rnn_step_job *step, int64_t block, int64_t first, int64_t last)  \
     {                                                                                              \
-        enum gemm_math math = step->state->math;                                                   \
-        if (math == GEMM_F32)                                                                      \
-            body(step, block, first, last, GEMM_F32);                                              \
-        else if (VL == 16 && math == GEMM_BF16_DOT)                                                \
-            body(step, block, first, last, GEMM_BF16_DOT);                                         \
+        if (step->state->math == GEMM_F32)                                                         \
+            name##_floats(step, block, first, last);                                               \
+        else if (step->state->math == GEMM_BF16_DOT)                                               \
+            name##_dots(step, block, first, last);                                                 \
         else                                                                                       \
-            body(step, block, first, last, GEMM_BF16);                                             \
+            name##_halves(step, block, first, last);                                               \
     }
 
 #define rnn_plan SIMD_FN(rnn_plan)
