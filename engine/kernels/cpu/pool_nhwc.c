@@ -2,7 +2,8 @@
  *
  * MaxPool and AveragePool on channels-last images: vectors over channels, four at a time, and the
  * window's taps inside, so that each output is written once. Taps in the padding are cut off the
- * loops, not tested. bf16 is pooled as f32 and rounded once, which changes no largest one.
+ * loops, not tested. bf16 is pooled as f32 and rounded once, which changes no largest one that is a
+ * normal number.
  */
 #include <string.h>
 
