@@ -2,7 +2,7 @@
  *
  * Direct convolution on the layouts of the graph, epilogue fused. On channels-last images oneDNN
  * 2.6 runs batch-reduce GEMM kernels ("brgconv"), at 86 to 98 % of the FMA peak on largest layers
- * of ResNet-50; depthwise and small groups reach a third of that. */
+ * of ResNet-50; depthwise and small groups reach a third of that. Of f32 or bf16. */
 #include "engine/kernels/onednn/lib/conv.h"
 
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
@@ -10,6 +10,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     struct conv conv;
     struct plan_step *step;
     struct grouping grouping = grouping_identity(q->out[0].shape.rank);
+    plan->bf16 = q->in[0].dtype == DTYPE_BF16;
     TRY(conv_from_query(q, plan, &conv, why));
     struct operation operation = conv_operation(&conv, dnnl_convolution_direct);
     TRY(plan_attr(plan, why));

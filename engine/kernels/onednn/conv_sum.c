@@ -11,6 +11,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     struct memory_layout operand;
     struct plan_step *step;
     int residual;
+    plan->bf16 = q->in[0].dtype == DTYPE_BF16;
     TRY(conv_from_query(q, plan, &conv, why));
     struct operation operation = conv_operation(&conv, dnnl_convolution_direct);
     TRY(plan_attr(plan, why));

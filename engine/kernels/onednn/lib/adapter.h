@@ -89,6 +89,7 @@ struct step_attr {
 struct plan {
     int variant;  /* wanted: this many implementations of the first step are skipped */
     bool packing; /* constants are read after build: those that are computed must be there */
+    bool bf16;    /* floats are, in layouts made from now on; else f32 */
     struct step_attr attr;
     struct plan_step steps[PLAN_STEPS];
     int step_count;
@@ -176,10 +177,11 @@ void plan_release(struct kernel_state *state);
 
 /* ---- tensors and epilogues: lib/tensor.c ---- */
 
-/* Logical shape and strides as they are; a scalar has rank 1. Refuses what is not f32. */
+/* Logical shape and strides as they are; a scalar has rank 1. Refuses what is not the plan's type
+ * of floats. */
 enum status layout_from_desc(struct plan *plan, const struct desc *desc,
                              struct memory_layout *layout, struct error *why);
-/* f32. One that oneDNN rejects has no dimensions, and no primitive takes it. */
+/* Of floats. One that oneDNN rejects has no dimensions, and no primitive takes it. */
 struct memory_layout layout_strided(struct plan *plan, int rank, const int64_t *dims,
                                     const int64_t *strides);
 struct memory_layout layout_any(struct plan *plan, int rank, const int64_t *dims);

@@ -12,22 +12,32 @@ bool is_op(const struct kernel_query *q, const char *name)
 
 /* ---- layouts ---- */
 
+static dnnl_data_type_t floats_of(const struct plan *plan)
+{
+    return plan->bf16 ? dnnl_bf16 : dnnl_f32;
+}
+
+static bool is_floats(const struct plan *plan, const struct desc *desc)
+{
+    return desc->dtype == (plan->bf16 ? DTYPE_BF16 : DTYPE_F32);
+}
+
 struct memory_layout layout_strided(struct plan *plan, int rank, const int64_t *dims,
                                     const int64_t *strides)
 {
-    return layout_of(&plan->layouts, dnnl_f32, rank, dims, strides);
+    return layout_of(&plan->layouts, floats_of(plan), rank, dims, strides);
 }
 
 struct memory_layout layout_any(struct plan *plan, int rank, const int64_t *dims)
 {
-    return layout_of(&plan->layouts, dnnl_f32, rank, dims, NULL);
+    return layout_of(&plan->layouts, floats_of(plan), rank, dims, NULL);
 }
 
 enum status layout_from_desc(struct plan *plan, const struct desc *desc,
                              struct memory_layout *layout, struct error *why)
 {
-    if (desc->dtype != DTYPE_F32)
-        return REFUSE(why, "only f32");
+    if (!is_floats(plan, desc))
+        return REFUSE(why, "only %s", plan->bf16 ? "bf16" : "f32");
     for (int k = 0; k < desc->shape.rank; k++)
         if (desc->shape.dim[k] == 0)
             return REFUSE(why, "empty tensor");
@@ -171,8 +181,8 @@ static enum status append_binary(const struct kernel_query *q, const struct grou
                                  const struct post *post, struct step_attr *attr, struct error *why)
 {
     const struct desc *operand = query_in(q, post->input);
-    if (!operand || operand->dtype != DTYPE_F32)
-        return REFUSE(why, "operand of the epilogue is not f32");
+    if (!operand || !is_floats(attr->plan, operand))
+        return REFUSE(why, "operand of the epilogue is not of the node's type");
     if (operand->shape.rank > q->out[0].shape.rank)
         return REFUSE(why, "operand of the epilogue has a larger rank than the output");
     int64_t dim[RANK_MAX + 2], stride[RANK_MAX + 2];
