@@ -65,7 +65,6 @@ static enum status describe(struct asked *a, struct error *err)
     const struct node *node = a->node;
     for (int k = 0; k < node->input_count; k++) {
         int v = node->inputs[k];
-        a->descs[k] = (struct desc){0};
         if (v == NONE)
             continue;
         a->descs[k] = desc_of(a, v, k >= node->op_inputs || narrow_takes(node->op, k));
@@ -73,8 +72,9 @@ static enum status describe(struct asked *a, struct error *err)
             TRY(show_fixed(a, k, a->descs[k].dtype, err));
     }
     for (int k = 0; k < node->output_count; k++) {
-        struct desc *out = &a->descs[node->input_count + k];
-        *out = node->outputs[k] == NONE ? (struct desc){0} : desc_of(a, node->outputs[k], true);
+        struct desc *out = &a->descs[node->input_count + k]; /* of zeros so far */
+        if (node->outputs[k] != NONE)
+            *out = desc_of(a, node->outputs[k], true);
     }
     return STATUS_OK;
 }
