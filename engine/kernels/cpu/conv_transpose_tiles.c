@@ -145,37 +145,25 @@ static void release(struct kernel_state *state)
 static bool pack_row(const struct kernel_query *q, const struct kernel_state *s, int64_t i)
 {
     const struct desc *d = &q->in[WEIGHTS];
-    const float *weights = q->fixed[WEIGHTS];
-    int64_t columns = s->kernel_w * s->out_channels;
-    float *dense = malloc((size_t)(s->in_channels * columns) * sizeof(*dense));
+    const char *weights = q->fixed[WEIGHTS];
+    int64_t columns = s->kernel_w * s->out_channels, size = s->element;
+    float *packed = s->packed + i * s->packed_floats;
+    void *dense = malloc((size_t)(s->in_channels * columns * size));
     if (!dense)
         return false;
     for (int64_t k = 0; k < s->in_channels; k++)
-        for (int64_t n = 0; n < columns; n++)
-            dense[k * columns + n] = weights[k * d->stride[0] + n % s->out_channels * d->stride[1] +
-                                             i * d->stride[2] + n / s->out_channels * d->stride[3]];
-    struct gemm_source_b from = {.b = dense, .row = columns, .column = 1, .scale = 1};
-    gemm_pack_b(&s->plan, &from, 0, s->plan.panels, s->packed + i * s->packed_floats);
-    free(dense);
-    return true;
-}
-
-/* The same of bf16, two channels a word. */
-static bool pack_row_words(const struct kernel_query *q, const struct kernel_state *s, int64_t i)
-{
-    const struct desc *d = &q->in[WEIGHTS];
-    const uint16_t *weights = q->fixed[WEIGHTS];
-    int64_t columns = s->kernel_w * s->out_channels;
-    uint16_t *dense = malloc((size_t)(s->in_channels * columns) * sizeof(*dense));
-    if (!dense)
-        return false;
-    for (int64_t k = 0; k < s->in_channels; k++)
-        for (int64_t n = 0; n < columns; n++)
-            dense[k * columns + n] = weights[k * d->stride[0] + n % s->out_channels * d->stride[1] +
-                                             i * d->stride[2] + n / s->out_channels * d->stride[3]];
-    struct gemm_source_words from = {
-        .b = dense, .k = s->in_channels, .row = columns, .column = 1, .element = 2};
-    gemm_pack_words(&s->plan, &from, 0, s->plan.panels, s->packed + i * s->packed_floats, NULL);
+        for (int64_t n = 0; n < columns; n++) {
+            int64_t from = k * d->stride[0] + n % s->out_channels * d->stride[1] +
+                           i * d->stride[2] + n / s->out_channels * d->stride[3];
+            memcpy((char *)dense + (k * columns + n) * size, weights + from * size, (size_t)size);
+        }
+    struct gemm_source_b floats = {.b = dense, .row = columns, .column = 1, .scale = 1};
+    struct gemm_source_words words = {
+        .b = dense, .k = s->in_channels, .row = columns, .column = 1, .element = (int)size};
+    if (s->bf16)
+        gemm_pack_words(&s->plan, &words, 0, s->plan.panels, packed, NULL);
+    else
+        gemm_pack_b(&s->plan, &floats, 0, s->plan.panels, packed);
     free(dense);
     return true;
 }
@@ -189,7 +177,7 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
     s->bias = bias_bytes ? memory_alloc(bias_bytes) : NULL;
     bool fine = s->packed && (s->bias || !bias_bytes);
     for (int64_t i = 0; fine && i < s->kernel_h; i++)
-        fine = s->bf16 ? pack_row_words(q, s, i) : pack_row(q, s, i);
+        fine = pack_row(q, s, i);
     if (!fine)
         return FAIL_NO_MEMORY(err);
     if (s->bias)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/numbers/integers.h"
+#include "engine/kernels/lib/plain_floats.h"
 #include "engine/kernels/lib/word_tunings.h"
 #include "engine/kernels/lib/workspace.h"
 
@@ -213,14 +214,10 @@ static void rows_of_x(const struct gemm_rows *rows, const float **to, int64_t st
 static void widen_x(void *context, int64_t row, int thread)
 {
     const struct walk *w = context;
-    int64_t input = w->state->shape.input, k = 0;
-    const void *from = float_at(w->args->in[RNN_X], row * input, true);
-    float *to = w->scratch.x + row * input;
+    int64_t input = w->state->shape.input;
     (void)thread;
-    for (; k + VL <= input; k += VL)
-        vf_store(to + k, vf_read(from, k, true));
-    for (; k < input; k++)
-        to[k] = float_read(from, k, true);
+    floats_widen(float_at(w->args->in[RNN_X], row * input, true), w->scratch.x + row * input,
+                 input);
 }
 
 static void project(const struct walk *w)
