@@ -118,7 +118,7 @@ SIMD_INLINE void attend_line(const struct kernel_state *job, int64_t line, int t
     const void *k = float_at(job->k, b * s->keys * s->k_row + s->k_start + head, bf16);
     const void *v = float_at(job->v, b * s->keys * s->v_row + s->v_start + head, bf16);
     int64_t to = (b * s->queries + query) * s->heads * s->head_size + head;
-    void *y = (char *)job->y + to * (bf16 ? 2 : 4);
+    void *y = out_at(job->y, to, bf16);
     float *scores = job->scores + thread * job->stride;
     const int64_t *m = job->mask_stride;
     const void *mask =

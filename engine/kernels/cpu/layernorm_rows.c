@@ -106,7 +106,7 @@ SIMD_INLINE void run_rows(const struct kernel_state *job, int64_t tile, int thre
         }
         float mean = job->centred ? row_moment(x, job->size, 0, 1) : 0;
         float inverse = 1.0f / sqrtf(row_moment(x, job->size, mean, 2) + job->epsilon);
-        row_scale(job, x, (char *)job->y + at * (bf16 ? 2 : 4), mean, inverse, bf16);
+        row_scale(job, x, out_at(job->y, at, bf16), mean, inverse, bf16);
         if (job->mean)
             job->mean[row] = mean;
         if (job->inverse)

@@ -162,8 +162,7 @@ SIMD_INLINE void pool_row(const struct kernel_state *job, int64_t tile, bool ave
     for (int64_t o = 0; o < w->out[2]; o++, s[2]++) {
         int64_t from = (row.line * w->in[2] + s[2]->at) * job->channels;
         int64_t to = (tile * w->out[2] + o) * job->channels;
-        struct place at = {.x = float_at(job->x, from, bf16),
-                           .y = (char *)job->y + to * (bf16 ? 2 : 4)};
+        struct place at = {.x = float_at(job->x, from, bf16), .y = out_at(job->y, to, bf16)};
         pool_position(job, s, at, average, bf16);
     }
 }

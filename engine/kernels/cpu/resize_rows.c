@@ -252,7 +252,7 @@ SIMD_INLINE void write_rows(const struct job *job, int64_t tile, float *scratch,
         struct rows rows = {line_after(plane, y.a * row_elements),
                             line_after(plane, y.b * row_elements), y.t};
         int64_t at = row * s->out_w * s->width;
-        write_row(s, &rows, (char *)job->y + at * (bf16 ? 2 : 4), scratch, bf16);
+        write_row(s, &rows, out_at(job->y, at, bf16), scratch, bf16);
     }
 }
 

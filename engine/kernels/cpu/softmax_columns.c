@@ -63,7 +63,7 @@ SIMD_INLINE void block_softmax(const struct kernel_state *job, int64_t tile, int
     int64_t size = job->axis.size, step = job->axis.inner, column = tile % job->blocks * VL;
     int64_t start = tile / job->blocks * size * step + column;
     const void *x = float_at(job->x, start, bf16);
-    void *y = (char *)job->y + start * (bf16 ? 2 : 4);
+    void *y = out_at(job->y, start, bf16);
     float *exps = job->log ? NULL : bf16 ? job->exps + thread * job->block_size : y;
     int64_t exps_step = bf16 ? VL : step;
     vm lanes = vm_first(step - column);

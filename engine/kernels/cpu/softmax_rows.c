@@ -134,7 +134,7 @@ SIMD_INLINE void run_rows(const struct kernel_state *job, int64_t tile, int thre
     last = smaller(last, job->rows);
     for (int64_t row = first; row < last; row++, at += job->size) {
         const void *x = float_at(job->x, at, bf16);
-        void *y = (char *)job->y + at * (bf16 ? 2 : 4);
+        void *y = out_at(job->y, at, bf16);
         if (job->log)
             log_softmax_line(x, y, job->size, bf16);
         else

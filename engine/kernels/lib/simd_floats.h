@@ -56,7 +56,7 @@ SIMD_INLINE void float_write(void *p, int64_t at, float x, bool bf16)
         ((float *)p)[at] = x;
 }
 
-/* Element `at` of p as bytes from its start. */
+/* Where element `at` of p is; out_at of what is written. */
 SIMD_INLINE const void *float_at(const void *p, int64_t at, bool bf16)
 {
     return (const char *)p + at * (bf16 ? 2 : 4);
