@@ -2,7 +2,9 @@
  * Attention (ridge): softmax(scale Q K' + mask) V for each head. Inputs q, k, v and an additive
  * mask that broadcasts to [batch, heads, queries, keys]; zero_empty: a query whose mask is -inf
  * throughout gets zeros (as in PyTorch), not NaN (as by the formula). Vaswani et al., 2017,
- * section 3.2. */
+ * section 3.2. kv_heads: of keys and values, where they are fewer; each serves as many neighbouring
+ * heads of q (Ainslie et al., 2023). causal: the last query is that of the last key, and each sees
+ * the keys up to its own. */
 #include "engine/ops/lib/attention.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
@@ -12,7 +14,7 @@
 
 #include "engine/ops/compute/ref_gemm.h"
 
-static const char *const attrs[] = {"heads", "scale", "zero_empty", NULL};
+static const char *const attrs[] = {"heads", "kv_heads", "causal", "scale", "zero_empty", NULL};
 
 static const struct shape *shape_or_null(const struct infer *c, int input)
 {
@@ -42,7 +44,8 @@ static void cost(const struct infer *c, struct cost *cost)
     if (attention_shape_from(c->node, &c->in[0]->shape, shape_or_null(c, 1), shape_or_null(c, 2),
                              &s, NULL) != STATUS_OK)
         return;
-    double scores = (double)(s.batch * s.heads) * (double)(s.queries * s.keys);
+    double hidden = s.causal ? 0.5 * (double)s.queries * (double)(s.queries - 1) : 0;
+    double scores = (double)(s.batch * s.heads) * ((double)(s.queries * s.keys) - hidden);
     cost->macs = 2 * scores * (double)s.head_size;
     cost->elementwise = (infer_has(c, 3) ? 7 : 6) * scores; /* softmax 5, scale 1, mask 1 */
     cost->transcendentals = scores;
@@ -75,11 +78,11 @@ static void softmax_row(void *context, int64_t row, int thread)
 {
     (void)thread;
     const struct scores *s = context;
-    int64_t keys = s->shape->keys, step;
+    int64_t keys = s->shape->keys, step, seen = attention_seen(s->shape, row % s->shape->queries);
     const double *mask = mask_row(s, row, &step);
     double *line = s->data + row * keys, largest = (double)-INFINITY, sum = 0;
     for (int64_t k = 0; k < keys; k++) {
-        line[k] = s->shape->scale * line[k] + mask[k * step];
+        line[k] = k < seen ? s->shape->scale * line[k] + mask[k * step] : (double)-INFINITY;
         largest = fmax(largest, line[k]);
     }
     if (s->shape->zero_empty && largest == (double)-INFINITY)
@@ -108,7 +111,7 @@ static void attend(const struct ref_call *call, const struct scores *s, struct r
                                      .a = q + h * size,
                                      .a_row = a->q_row,
                                      .a_col = 1,
-                                     .b = k + h * size,
+                                     .b = k + h / a->group * size,
                                      .b_row = 1,
                                      .b_col = a->k_row,
                                      .c = s->data + h * area,
@@ -125,7 +128,7 @@ static void attend(const struct ref_call *call, const struct scores *s, struct r
                                      .a = s->data + h * area,
                                      .a_row = a->keys,
                                      .a_col = 1,
-                                     .b = v + h * size,
+                                     .b = v + h / a->group * size,
                                      .b_row = a->v_row,
                                      .b_col = 1,
                                      .c = y + h * size,
@@ -153,7 +156,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
-/* [B, S, heads D] as [B, heads, S, D], and back. */
+/* [B, S, heads D] as [B, heads, S, D]. */
 static int heads_of(struct graph *g, int x, int64_t heads)
 {
     static const int64_t perm[] = {0, 2, 1, 3};
@@ -162,21 +165,71 @@ static int heads_of(struct graph *g, int x, int64_t heads)
     return make_permuted(g, make_reshaped(g, x, &apart), 4, perm);
 }
 
-static int joined(struct graph *g, int x)
+/* Those of keys or values, each as often as heads of q share it. */
+static int shared_heads_of(struct graph *g, int x, const struct attention_shape *s)
 {
-    static const int64_t perm[] = {0, 2, 1, 3};
+    x = heads_of(g, x, s->kv_heads);
+    if (s->group == 1)
+        return x;
+    struct shape once = {5, {s->batch, s->kv_heads, 1, s->keys, s->head_size}}, each = once;
+    struct shape all = shape_of(s->batch, s->heads, s->keys, s->head_size);
+    each.dim[2] = s->group;
+    return make_reshaped(g, make_expanded(g, make_reshaped(g, x, &once), &each), &all);
+}
+
+/* [B, heads, S, D] as [B, S, kv_heads D], summed over the heads that share one; kv_heads may be
+ * heads. */
+static int joined(struct graph *g, int x, int64_t kv_heads)
+{
+    static const int64_t perm[] = {0, 2, 1, 3}, shared = 2;
     struct shape from = gradient_shape(g, x);
-    struct shape to = shape_of(from.dim[0], from.dim[2], from.dim[1] * from.dim[3]);
+    int64_t group = from.dim[1] / kv_heads;
+    struct shape apart = {5, {from.dim[0], kv_heads, group, from.dim[2], from.dim[3]}};
+    struct shape to = shape_of(from.dim[0], from.dim[2], kv_heads * from.dim[3]);
+    if (group > 1)
+        x = make_sum(g, make_reshaped(g, x, &apart), 1, &shared, false);
     return make_reshaped(g, make_permuted(g, x, 4, perm), &to);
 }
 
 /* q, k or v of those that lie side by side. */
-static int third(struct graph *g, int x, int which)
+static int part_of(struct graph *g, int x, int which, const struct attention_shape *s)
 {
     struct shape shape = gradient_shape(g, x);
-    shape.dim[2] /= 3;
-    int64_t start[3] = {0, 0, which * shape.dim[2]};
+    const int64_t at[] = {0, s->k_start, s->v_start};
+    int64_t start[3] = {0, 0, at[which]};
+    shape.dim[2] = (which == 0 ? s->heads : s->kv_heads) * s->head_size;
     return make_slice(g, x, start, &shape);
+}
+
+/* -inf where a query does not see a key. */
+static int hidden_keys(struct graph *g, const struct attention_shape *s, struct error *err)
+{
+    float *data = malloc((size_t)(s->queries * s->keys) * sizeof(*data) + 1);
+    if (!data) {
+        FAIL_NO_MEMORY(err);
+        return NONE;
+    }
+    for (int64_t i = 0; i < s->queries * s->keys; i++)
+        data[i] = i % s->keys < attention_seen(s, i / s->keys) ? 0 : -INFINITY;
+    int v = graph_const(g, NULL, DTYPE_F32, shape_of(s->queries, s->keys), data);
+    free(data);
+    return v;
+}
+
+static enum status probabilities(struct graph *g, const int *in, int mask,
+                                 const struct attention_shape *s, int *p, struct error *err)
+{
+    int scores = make_scaled(g, make_mat_mul(g, in[0], make_transposed(g, in[1])), s->scale);
+    if (mask != NONE)
+        scores = make_add(g, scores, mask);
+    if (s->causal) {
+        int hidden = hidden_keys(g, s, err);
+        if (hidden == NONE)
+            return g->failed ? graph_check(g, err) : STATUS_NO_MEMORY;
+        scores = make_add(g, scores, hidden);
+    }
+    *p = graph_node(g, op_softmax.name, NULL, INPUTS(scores), ATTRS(attr_int("axis", -1)));
+    return STATUS_OK;
 }
 
 /* With the probabilities P anew: dV = P' dY, dS = P (dY V' - sum dY Y), dQ = scale dS K,
@@ -186,18 +239,17 @@ static enum status gradient(const struct gradient_call *c, struct error *err)
     struct graph *g = c->g;
     struct attention_shape s;
     int in[3] = {gradient_in(c, 0), gradient_in(c, 1), gradient_in(c, 2)}, mask = gradient_in(c, 3);
-    struct shape q = gradient_shape(g, in[0]), k = gradient_shape(g, in[1]),
-                 v = gradient_shape(g, in[2]);
     bool packed = in[1] == NONE;
-    TRY(attention_shape_from(gradient_node(c), &q, packed ? NULL : &k, packed ? NULL : &v, &s,
+    struct shape q = gradient_shape(g, in[0]), k = gradient_shape(g, in[packed ? 0 : 1]);
+    int p = NONE;
+    TRY(attention_shape_from(gradient_node(c), &q, packed ? NULL : &k, packed ? NULL : &k, &s,
                              err));
-    for (int i = 0; i < 3; i++)
-        in[i] = heads_of(g, packed ? third(g, gradient_in(c, 0), i) : in[i], s.heads);
+    for (int i = 0; i < 3; i++) {
+        int x = packed ? part_of(g, gradient_in(c, 0), i, &s) : in[i];
+        in[i] = i == 0 ? heads_of(g, x, s.heads) : shared_heads_of(g, x, &s);
+    }
     int dy = heads_of(g, c->dy[0], s.heads), y = heads_of(g, gradient_out(c, 0), s.heads);
-    int scores = make_scaled(g, make_mat_mul(g, in[0], make_transposed(g, in[1])), s.scale);
-    if (mask != NONE)
-        scores = make_add(g, scores, mask);
-    int p = graph_node(g, op_softmax.name, NULL, INPUTS(scores), ATTRS(attr_int("axis", -1)));
+    TRY(probabilities(g, in, mask, &s, &p, err));
     int along = make_sum_of_lines(g, make_mul(g, dy, y), 3, 4);
     int dp = make_mat_mul(g, dy, make_transposed(g, in[2]));
     int ds = make_mul(g, p, make_sub(g, dp, along));
@@ -205,7 +257,7 @@ static enum status gradient(const struct gradient_call *c, struct error *err)
                  make_scaled(g, make_mat_mul(g, make_transposed(g, ds), in[0]), s.scale),
                  make_mat_mul(g, make_transposed(g, p), dy)};
     for (int i = 0; i < 3; i++)
-        dx[i] = joined(g, dx[i]);
+        dx[i] = joined(g, dx[i], i == 0 ? s.heads : s.kv_heads);
     for (int i = 0; i < 3 && !packed; i++)
         c->dx[i] = dx[i];
     if (packed)
@@ -247,6 +299,32 @@ static const struct op_case cases[] = {
      .inputs = "f32[1,3,18] f32[1,601,18]{-3:3} f32[1,601,18]",
      .attrs = "heads=1"},
     {.name = "sequence_of_130", .inputs = "f32[1,130,96]{-2:2}", .attrs = "heads=1"},
+    {.name = "causal", .inputs = "f32[2,45,96]{-2:2}", .attrs = "heads=2 causal=1"},
+    {.name = "causal_of_two_chunks",
+     .inputs = "f32[1,530,16]{-2:2} f32[1,530,8]{-2:2} f32[1,530,8]",
+     .attrs = "heads=2 kv_heads=1 causal=1"},
+    {.name = "causal_after_others",
+     .inputs = "f32[1,5,36] f32[1,29,36]{-2:2} f32[1,29,36]",
+     .attrs = "heads=2 causal=1"},
+    {.name = "causal_with_mask",
+     .inputs = "f32[2,14,32] f32[2,20,16]{-2:2} f32[2,20,16] f32[2,1,1,20]{-3:3}",
+     .attrs = "heads=4 kv_heads=2 causal=1"},
+    {.name = "shared_keys",
+     .inputs = "f32[2,19,96] f32[2,23,32]{-2:2} f32[2,23,32]",
+     .attrs = "heads=6 kv_heads=2"},
+    {.name = "shared_keys_packed", .inputs = "f32[2,37,320]{-2:2}", .attrs = "heads=8 kv_heads=1"},
+    {.name = "shared_keys_with_mask",
+     .inputs = "f32[2,3,48] f32[2,9,24] f32[2,9,24] f32[2,4,3,9]{-3:3}",
+     .attrs = "heads=4 kv_heads=2"},
+    {.name = "one_query_of_many_keys",
+     .inputs = "f32[2,1,512] f32[2,700,128]{-2:2} f32[2,700,128]",
+     .attrs = "heads=8 kv_heads=2 causal=1"},
+    {.name = "few_queries_of_many_keys",
+     .inputs = "f32[1,3,180] f32[1,290,36]{-2:2} f32[1,290,36]",
+     .attrs = "heads=5 kv_heads=1 causal=1"},
+    {.name = "one_query_without_keys",
+     .inputs = "f32[1,1,32] f32[1,600,16] f32[1,600,16] f32[1,2,1,600]=-inf",
+     .attrs = "heads=2 kv_heads=1 zero_empty=1"},
 };
 
 REGISTER(op, attention) = {

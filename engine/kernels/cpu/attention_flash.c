@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention without the matrix of scores in memory. For each head keys and values are packed into
- * panels once; then, for a handful of queries at a time, scores of a chunk of keys stay in the
- * first cache between the product with the keys, the softmax and the product with the values.
- * Over several chunks the softmax runs on as in Milakov and Gimelshein (2018), Dao et al. (2022).
- * Of bf16 the panels hold words of two elements where the CPU multiplies those (AVX512-BF16), and
- * the weights are rounded to bf16 between the products; otherwise they hold floats.
+ * Attention without the matrix of scores in memory. For each head of keys and values these are
+ * packed into panels once, for all heads that share it; then, for a handful of queries at a time,
+ * scores of a chunk of keys stay in the first cache between the product with the keys, the softmax
+ * and the product with the values. Over several chunks the softmax runs on as in Milakov and
+ * Gimelshein (2018), Dao et al. (2022). Of bf16 the panels hold words of two elements where the CPU
+ * multiplies those (AVX512-BF16), and the weights are rounded to bf16 between the products;
+ * otherwise they hold floats.
  */
 #include <math.h>
 #include <string.h>
 
-#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
-#include "engine/kernels/lib/plain_floats.h"
-#include "engine/kernels/lib/simd_math.h"
-#include "engine/kernels/lib/simd_square.h"
-#include "engine/ops/lib/attention.h"
+#include "engine/kernels/lib/attention_tiles.h"
 #include "engine/ops/lib/strided.h"
 
 enum {
-    NR = 2 * VL, /* columns of a tile */
+    NR = TILE_KEYS,
     MR = VL == 16  ? 12
          : VL == 8 ? 6
                    : 4,        /* rows: MR x 2 sums fit the registers */
@@ -28,17 +25,6 @@ enum {
     HEAD_MAX = 256,
     ITEMS_PER_THREAD = 4,
 };
-
-#if defined(__AVX512F__)
-#define has_word_dots cpu_has_bf16
-#define dot_words     vf_dot_bf16
-#define store_weights vf_store_bf16_one
-#else
-/* There are no words here: never called. */
-#define has_word_dots()       false
-#define dot_words(sum, a, b)  (sum)
-#define store_weights(to, vf) vf_store_bf16(to, vf)
-#endif
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
@@ -61,7 +47,7 @@ struct kernel_state {
 
 /* The workspace of a thread. */
 struct scratch {
-    int64_t *packed_head;         /* which head the panels hold; -1: none */
+    int64_t *packed_head;         /* whose keys and values the panels hold; -1: nobody's */
     float *keys;                  /* [panel][depth][NR] */
     float *values;                /* [panel][length][NR] */
     float *queries;               /* [depth][MR], scaled unless they are words */
@@ -110,14 +96,6 @@ static size_t lay_out(const struct kernel_state *job, char *base, struct scratch
     return at;
 }
 
-/* Rows must lie at whole words. */
-static bool has_words(const struct kernel_state *p)
-{
-    const struct attention_shape *s = &p->s;
-    bool even = s->head_size % 2 == 0 && s->q_row % 2 == 0 && s->k_row % 2 == 0;
-    return p->bf16 && even && has_word_dots();
-}
-
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *p,
                         struct error *why)
 {
@@ -132,7 +110,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     if (p->masked)
         strided_broadcast(&q->in[3], 4, p->mask_stride);
     p->width = round_up(s->head_size, NR);
-    p->words = has_words(p);
+    p->words = attention_has_words(s, p->bf16);
     p->depth = p->words ? s->head_size / 2 : s->head_size;
     p->length = p->words ? divide_up(s->keys, 2) : s->keys;
     p->blocks = divide_up(s->queries, MR);
@@ -153,44 +131,24 @@ static size_t workspace(const struct kernel_state *p)
 
 /* ---- packing ---- */
 
-/* Columns of words: their bits stay as they are. */
-static void turn_words(const float *from, int64_t depth, struct turn turn, int64_t rows)
+static struct head_rows rows_of(const struct kernel_state *job, const struct scratch *s)
 {
-    for (int64_t at = 0; at < depth; at += VL) {
-        float *to[VL];
-        for (int64_t i = 0; i < VL; i++)
-            to[i] = turn.to + (at + i) * turn.to_row;
-        turn_columns(from + at, turn.from_row / 2, to, smaller(depth - at, VL), rows);
-    }
-}
-
-/* turn_rows of the rows from element `at` on; bf16 that are not words become floats first. */
-static void turn_any(const struct kernel_state *job, const struct scratch *s, const void *from,
-                     int64_t at, struct turn turn, int64_t rows, float scale)
-{
-    int64_t size = job->s.head_size;
-    turn.from = float_at(from, at, job->bf16);
-    if (job->words) {
-        turn_words(turn.from, job->depth, turn, rows);
-        return;
-    }
-    if (job->bf16) {
-        for (int64_t r = 0; r < rows && r < VL; r++)
-            floats_widen((const uint16_t *)from + at + r * turn.from_row, s->rows + r * size, size);
-        turn.from = s->rows;
-        turn.from_row = size;
-    }
-    turn_rows(turn, rows, size, vf_set1(scale));
+    return (struct head_rows){.size = job->s.head_size,
+                              .depth = job->depth,
+                              .bf16 = job->bf16,
+                              .words = job->words,
+                              .wide = s->rows};
 }
 
 static void pack_keys(const struct kernel_state *job, const struct scratch *s, int64_t start)
 {
+    struct head_rows head = rows_of(job, s);
     int64_t row = job->s.k_row, keys = job->s.keys;
     float *to = s->keys;
     for (int64_t first = 0; first < keys; first += NR, to += job->depth * NR)
         for (int64_t j = 0; j < NR; j += VL) {
             struct turn turn = {.from_row = row, .to = to + j, .to_row = NR};
-            turn_any(job, s, job->k, start + (first + j) * row, turn, keys - first - j, 1.0f);
+            turn_head_rows(&head, job->k, start + (first + j) * row, turn, keys - first - j, 1.0f);
         }
 }
 
@@ -225,31 +183,15 @@ SIMD_INLINE void pack_values(const struct kernel_state *job, const struct scratc
 static void pack_queries(const struct kernel_state *job, const struct scratch *s, int64_t start,
                          int64_t rows)
 {
+    struct head_rows head = rows_of(job, s);
     int64_t row = job->s.q_row;
     for (int64_t r = 0; r < MR; r += VL) {
         struct turn turn = {.from_row = row, .to = s->queries + r, .to_row = MR};
-        turn_any(job, s, job->q, start + r * row, turn, rows - r, (float)job->s.scale);
+        turn_head_rows(&head, job->q, start + r * row, turn, rows - r, (float)job->s.scale);
     }
 }
 
 /* ---- products ---- */
-
-/* sums[r] = sum over k of left[k left_step + r left_row] right[k][0 .. NR); rows and words are
- * constants. */
-SIMD_INLINE void multiply(const float *left, int64_t left_step, int64_t left_row,
-                          const float *right, int64_t count, vf sums[MR][2], int rows, bool words)
-{
-    for (int r = 0; r < rows; r++)
-        sums[r][0] = sums[r][1] = vf_zero();
-    for (int64_t k = 0; k < count; k++) {
-        vf b0 = vf_load(right + k * NR), b1 = vf_load(right + k * NR + VL);
-        for (int r = 0; r < rows; r++) {
-            vf a = vf_set1(left[k * left_step + r * left_row]);
-            sums[r][0] = words ? dot_words(sums[r][0], a, b0) : vf_fma(a, b0, sums[r][0]);
-            sums[r][1] = words ? dot_words(sums[r][1], a, b1) : vf_fma(a, b1, sums[r][1]);
-        }
-    }
-}
 
 /* Scores of `rows` queries from row `first` of the block, against a chunk of keys. */
 SIMD_INLINE void score_rows(const struct kernel_state *job, const struct scratch *s, int64_t key,
@@ -258,7 +200,7 @@ SIMD_INLINE void score_rows(const struct kernel_state *job, const struct scratch
     vf sums[MR][2], scale = vf_set1((float)job->s.scale);
     for (int64_t j = 0; j < count; j += NR) {
         const float *panel = s->keys + (key + j) * job->depth;
-        multiply(s->queries + first, MR, 1, panel, job->depth, sums, rows, words);
+        multiply_tile(s->queries + first, MR, 1, panel, job->depth, sums, rows, words);
         for (int r = 0; r < rows; r++)
             for (int n = 0; n < 2; n++)
                 vf_store(s->scores + (first + r) * SCORE_STRIDE + j + n * VL,
@@ -275,7 +217,7 @@ SIMD_INLINE void weigh_rows(const struct kernel_state *job, const struct scratch
     const float *weights = s->scores + first * SCORE_STRIDE;
     for (int64_t column = 0; column < job->width; column += NR) {
         const float *panel = s->values + column * job->length + start * NR;
-        multiply(weights, 1, SCORE_STRIDE, panel, steps, sums, rows, words);
+        multiply_tile(weights, 1, SCORE_STRIDE, panel, steps, sums, rows, words);
         for (int r = 0; r < rows; r++) {
             float *to = s->sums + (first + r) * job->width + column;
             vf old = vf_set1(shrink[first + r]);
@@ -329,52 +271,11 @@ static void weigh_block(const struct kernel_state *job, const struct scratch *s,
 
 /* ---- softmax ---- */
 
-/* Adds the mask (step 0: one value, 1: a row; NULL: none); returns the maximum. */
-SIMD_INLINE float mask_line(float *x, int64_t n, const void *mask, int64_t step, bool bf16)
+/* Of the keys from `seen` on. */
+static void hide_keys(float *scores, int64_t seen, int64_t count)
 {
-    vf largest = vf_set1(-INFINITY), low = largest;
-    vf all = mask && !step ? vf_set1(float_read(mask, 0, bf16)) : vf_zero();
-    for (int64_t i = 0; i < n; i += VL) {
-        vm lanes = vm_first(n - i);
-        vf value = vf_load(x + i); /* whole vectors: the row is padded */
-        if (mask) {
-            value = vf_add(value, step ? vf_read_m(mask, i, lanes, bf16) : all);
-            vf_store(x + i, value);
-        }
-        largest = vf_max(largest, vf_select(lanes, value, low));
-    }
-    return vf_max_of(largest);
-}
-
-/* Weights from element i on. Words: as bf16, which overtake no score that is still to be read. */
-SIMD_INLINE void put_weights(float *x, int64_t i, vf weights, bool words)
-{
-    if (words)
-        store_weights((uint16_t *)(void *)x + i, weights);
-    else
-        vf_store(x + i, weights);
-}
-
-/* x = e^(x - largest); returns the sum. Words: zeros follow, for the last one may be half empty. */
-SIMD_INLINE float exp_line(float *x, int64_t n, float largest, bool words)
-{
-    vf shift = vf_set1(largest), s0 = vf_zero(), s1 = vf_zero();
-    int64_t i = 0;
-    for (; i + 2 * VL <= n; i += 2 * VL) {
-        vf e0 = vf_exp_fast(vf_sub(vf_load(x + i), shift));
-        vf e1 = vf_exp_fast(vf_sub(vf_load(x + i + VL), shift));
-        put_weights(x, i, e0, words);
-        put_weights(x, i + VL, e1, words);
-        s0 = vf_add(s0, e0);
-        s1 = vf_add(s1, e1);
-    }
-    for (; i < n; i += VL) {
-        vf e = vf_exp_fast(vf_sub(vf_load(x + i), shift));
-        vf real = vf_select(vm_first(n - i), e, vf_zero());
-        put_weights(x, i, words ? real : e, words);
-        s0 = vf_add(s0, real);
-    }
-    return vf_sum(vf_add(s0, s1));
+    for (int64_t key = larger(seen, 0); key < count; key++)
+        scores[key] = -INFINITY;
 }
 
 /* Scores to weights; *shrink is what the sums so far must be multiplied by. A row that has met
@@ -384,13 +285,13 @@ static void soften_row(const struct kernel_state *job, struct scratch *s, int r,
 {
     float *scores = s->scores + r * SCORE_STRIDE;
     int64_t step = job->mask_stride[3];
-    float largest = job->bf16 ? mask_line(scores, count, mask, step, true)
-                              : mask_line(scores, count, mask, step, false);
+    float largest = job->bf16 ? mask_scores(scores, count, mask, step, true)
+                              : mask_scores(scores, count, mask, step, false);
     largest = largest > s->largest[r] ? largest : s->largest[r];
     float shift = largest == -INFINITY ? 0 : largest;
     *shrink = expf(s->largest[r] - shift);
-    float sum =
-        job->words ? exp_line(scores, count, shift, true) : exp_line(scores, count, shift, false);
+    float sum = job->words ? exp_scores(scores, count, shift, true)
+                           : exp_scores(scores, count, shift, false);
     s->total[r] = *shrink * s->total[r] + sum;
     s->largest[r] = largest;
 }
@@ -425,10 +326,12 @@ static void run_block(const struct kernel_state *job, struct scratch *s, int64_t
         s->total[r] = 0;
     }
     int64_t mask = b * stride[0] + h * stride[1] + query * stride[2];
-    for (int64_t key = 0; key < a->keys; key += CHUNK) {
-        int64_t count = a->keys - key < CHUNK ? a->keys - key : CHUNK;
+    int64_t keys = attention_seen(a, query + rows - 1);
+    for (int64_t key = 0; key < keys; key += CHUNK) {
+        int64_t count = smaller(keys - key, CHUNK);
         score_block(job, s, key, count, rows);
         for (int r = 0; r < rows; r++) {
+            hide_keys(s->scores + r * SCORE_STRIDE, attention_seen(a, query + r) - key, count);
             int64_t at = mask + r * stride[2] + key * stride[3];
             const void *row = job->mask ? float_at(job->mask, at, job->bf16) : NULL;
             soften_row(job, s, r, count, row, &shrink[r]);
@@ -442,10 +345,11 @@ static void run_block(const struct kernel_state *job, struct scratch *s, int64_t
         store_rows(job, s, to, rows, false);
 }
 
+/* head: of keys and values, of all batches. */
 static void pack_head(const struct kernel_state *job, const struct scratch *s, int64_t head)
 {
     const struct attention_shape *a = &job->s;
-    int64_t first = head / a->heads * a->keys, at = head % a->heads * a->head_size;
+    int64_t first = head / a->kv_heads * a->keys, at = head % a->kv_heads * a->head_size;
     int64_t values = first * a->v_row + a->v_start + at;
     pack_keys(job, s, first * a->k_row + a->k_start + at);
     if (job->words)
@@ -463,8 +367,9 @@ static void run_item(void *context, int64_t item, int thread)
     struct scratch s;
     lay_out(job, job->workspace + (size_t)thread * job->thread_bytes, &s);
     int64_t head = item / job->items_per_head, part = item % job->items_per_head;
-    if (*s.packed_head != head)
-        pack_head(job, &s, head);
+    int64_t shared = head / job->s.group;
+    if (*s.packed_head != shared)
+        pack_head(job, &s, shared);
     int64_t first = part * job->blocks / job->items_per_head;
     int64_t last = (part + 1) * job->blocks / job->items_per_head;
     for (int64_t block = first; block < last; block++)

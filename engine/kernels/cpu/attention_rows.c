@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Attention of few queries, as when text is generated token by token: keys and values are read
- * where they lie, once per query, since packing them would cost more than the products do.
+ * where they lie, once for all heads that share them. A task has a stretch of the keys of one head,
+ * so that one long sequence keeps all threads busy; where there are several, their sums are put
+ * together in the end (Dao et al., "Flash-Decoding", 2023). Stretches are as long whatever the
+ * number of threads is, and so are results the same.
  */
 #include <math.h>
+#include <string.h>
 
 #include "engine/graph/kernel.h"
-#include "engine/kernels/lib/plain_floats.h"
-#include "engine/kernels/lib/simd_math.h"
-#include "engine/ops/lib/attention.h"
+#include "engine/kernels/lib/attention_tiles.h"
 #include "engine/ops/lib/strided.h"
 
-enum { QUERIES_MAX = 16 }; /* beyond, attention_flash wins by far */
+enum {
+    QUERIES_MAX = 16, /* beyond, attention_flash wins by far */
+    ROWS_MAX = 128,   /* of all heads that share their keys */
+    STRETCH = 256,    /* keys of a task */
+    SCORE_STRIDE = STRETCH + 16,
+    PIECE = VL == 16 ? 8 : 4, /* rows of scores at a time: PIECE x 2 sums */
+    SUMS = VL == 16 ? 4 : 2,  /* rows of results at a time: SUMS x WIDE sums */
+    WIDE = 4,                 /* vectors of a result at a time */
+    AHEAD = TILE_KEYS,        /* keys between what is read and what is prefetched */
+    LINE = 64,
+};
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
@@ -19,11 +31,45 @@ struct kernel_state {
     const void *q, *k, *v, *mask; /* mask may be NULL */
     int64_t mask_stride[4];       /* batch, head, query, key */
     void *y;
-    float *scores; /* per thread `stride` floats */
-    int64_t stride;
-    bool masked, bf16;
+    bool masked, bf16, words;
+    int64_t depth;     /* floats or words of a query or key */
+    int64_t rows;      /* queries of the heads that share keys: head by head */
+    int64_t stretches; /* of a head's keys */
+    int64_t width;     /* floats of a row's partial result: largest, total, sums */
+    float *partial;    /* [batch, kv head, stretch, row][width], if there are several stretches */
+    char *scratch;
+    size_t thread_bytes;
     int threads;
 };
+
+/* The memory of a thread. */
+struct scratch {
+    float *queries; /* [depth][rows], scaled unless they are words */
+    float *tile;    /* [depth][TILE_KEYS] */
+    float *scores;  /* [rows][SCORE_STRIDE] */
+    float *wide;    /* see struct head_rows */
+    float *sums;    /* [rows][width], if there is one stretch */
+};
+
+enum { LARGEST, TOTAL, SUM };
+
+/* ---- set-up ---- */
+
+static size_t lay_out(const struct kernel_state *p, char *base, struct scratch *s)
+{
+    const int64_t counts[] = {p->depth * p->rows, p->depth * TILE_KEYS, p->rows * SCORE_STRIDE,
+                              p->bf16 && !p->words ? VL * p->s.head_size : 0,
+                              p->stretches > 1 ? 0 : p->rows * p->width};
+    float *parts[ARRAY_COUNT(counts)];
+    size_t at = 0;
+    for (int k = 0; k < ARRAY_COUNT(counts); k++) {
+        parts[k] = base ? (float *)(void *)(base + at) : NULL;
+        at += (size_t)round_up(counts[k], ALIGN_TENSOR / (int64_t)sizeof(float)) * sizeof(float);
+    }
+    if (s)
+        *s = (struct scratch){parts[0], parts[1], parts[2], parts[3], parts[4]};
+    return at;
+}
 
 static enum status shape_of_query(const struct kernel_query *q, struct attention_shape *s,
                                   struct error *why)
@@ -40,11 +86,18 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     struct attention_shape *s = &p->s;
     TRY(query_plain_floats(q, &p->bf16, why));
     TRY(shape_of_query(q, s, why));
-    if (s->queries > QUERIES_MAX)
-        return UNSUPPORTED(why, "%lld queries, more than %d", (long long)s->queries,
-                           (int)QUERIES_MAX);
-    p->stride = (s->keys + 15) / 16 * 16;
+    p->rows = s->queries * s->group;
+    if (s->queries > QUERIES_MAX || p->rows > ROWS_MAX)
+        return UNSUPPORTED(why,
+                           "%lld queries, more than %d, or more than %d with those of heads "
+                           "that share keys",
+                           (long long)s->queries, (int)QUERIES_MAX, (int)ROWS_MAX);
+    p->words = attention_has_words(s, p->bf16);
+    p->depth = p->words ? s->head_size / 2 : s->head_size;
+    p->stretches = divide_up(s->keys, STRETCH);
+    p->width = SUM + s->head_size;
     p->threads = q->threads;
+    p->thread_bytes = lay_out(p, NULL, NULL);
     const struct desc *mask = query_in(q, 3);
     p->masked = mask;
     if (mask)
@@ -52,107 +105,288 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     return STATUS_OK;
 }
 
+static size_t partial_bytes(const struct kernel_state *p)
+{
+    int64_t lines = p->s.batch * p->s.kv_heads * p->stretches * p->rows;
+    return p->stretches > 1 ? (size_t)round_up(lines * p->width, 16) * sizeof(float) : 0;
+}
+
 static size_t workspace(const struct kernel_state *p)
 {
-    return (size_t)(p->threads * p->stride) * sizeof(float);
+    return partial_bytes(p) + (size_t)p->threads * p->thread_bytes;
 }
 
-SIMD_INLINE vf part_of(const void *row, int64_t d, int64_t size, bool bf16)
+/* ---- a task ---- */
+
+struct task {
+    const struct kernel_state *job;
+    struct scratch s;
+    int64_t batch, head; /* of keys and values */
+    int64_t key, count;  /* its stretch of the keys */
+    float *sums;         /* [rows][width] */
+};
+
+/* Which head and query of the batch a row is. */
+static int64_t head_of_row(const struct task *t, int64_t row)
 {
-    return vf_read_m(row, d, vm_first(size - d), bf16);
+    return t->head * t->job->s.group + row / t->job->s.queries;
 }
 
-/* scores[j] = scale q . k_j + mask_j; returns the largest. */
-SIMD_INLINE float score_keys(const struct kernel_state *job, const void *q, const void *k,
-                             const void *mask, float *scores, bool bf16)
+static int64_t query_of_row(const struct task *t, int64_t row)
 {
-    const struct attention_shape *s = &job->s;
-    float scale = (float)s->scale, largest = -INFINITY;
-    for (int64_t j = 0; j < s->keys; j++, k = float_at(k, s->k_row, bf16)) {
-        vf sum = vf_zero();
-        for (int64_t d = 0; d < s->head_size; d += VL)
-            sum = vf_fma(part_of(q, d, s->head_size, bf16), part_of(k, d, s->head_size, bf16), sum);
-        float added = mask ? float_read(mask, j * job->mask_stride[3], bf16) : 0;
-        scores[j] = scale * vf_sum(sum) + added;
-        largest = scores[j] > largest ? scores[j] : largest;
+    return row % t->job->s.queries;
+}
+
+static const void *query_at(const struct task *t, int64_t row)
+{
+    const struct attention_shape *a = &t->job->s;
+    int64_t line = t->batch * a->queries + query_of_row(t, row);
+    int64_t at = line * a->q_row + a->q_start + head_of_row(t, row) * a->head_size;
+    return float_at(t->job->q, at, t->job->bf16);
+}
+
+static void pack_queries(const struct task *t)
+{
+    const struct kernel_state *job = t->job;
+    for (int64_t r = 0; r < job->rows; r++) {
+        const void *q = query_at(t, r);
+        for (int64_t d = 0; d < job->depth; d++) {
+            float *to = &t->s.queries[d * job->rows + r];
+            if (job->words)
+                memcpy(to, (const char *)q + d * 4, sizeof(*to));
+            else
+                *to = (float)job->s.scale *
+                      (job->bf16 ? float_read(q, d, true) : float_read(q, d, false));
+        }
     }
-    return largest;
 }
 
-/* scores = e^(scores - largest); returns the sum. */
-static float exp_scores(float *scores, int64_t n, float largest)
+/* Element 0 of the head's first key or value of the task. */
+static int64_t start_of(const struct task *t, int64_t start, int64_t row)
 {
-    vf sum = vf_zero(), shift = vf_set1(largest);
-    for (int64_t j = 0; j < n; j += VL) {
-        vm lanes = vm_first(n - j);
-        vf e = vf_exp_fast(vf_sub(vf_load_m(scores + j, lanes), shift));
-        vf_store_m(scores + j, lanes, e);
-        sum = vf_add(sum, vf_select(lanes, e, vf_zero()));
+    const struct attention_shape *a = &t->job->s;
+    return start + (t->batch * a->keys + t->key) * row + t->head * a->head_size;
+}
+
+/* The lines of `count` rows, since rows of other heads lie between them. */
+SIMD_INLINE void prefetch_rows(const struct task *t, const void *from, int64_t row, int64_t count)
+{
+    int64_t bytes = t->job->bf16 ? 2 : 4, size = t->job->s.head_size * bytes;
+    for (int64_t r = 0; r < count; r++)
+        for (int64_t at = 0; at < size; at += LINE)
+            simd_prefetch((const char *)from + r * row * bytes + at);
+}
+
+/* Of the keys of the tile and rows [first, first + rows), a constant. */
+SIMD_INLINE void score_rows(const struct task *t, int64_t key, int64_t first, int rows, bool words)
+{
+    const struct kernel_state *job = t->job;
+    vf sums[PIECE][2], scale = vf_set1((float)job->s.scale);
+    multiply_tile(t->s.queries + first, job->rows, 1, t->s.tile, job->depth, sums, rows, words);
+    for (int r = 0; r < rows; r++)
+        for (int n = 0; n < 2; n++)
+            vf_store(t->s.scores + (first + r) * SCORE_STRIDE + key + n * VL,
+                     words ? vf_mul(scale, sums[r][n]) : sums[r][n]);
+}
+
+SIMD_INLINE void score_tile(const struct task *t, int64_t key, bool words)
+{
+    int64_t first = 0, rows = t->job->rows;
+    for (; first + PIECE <= rows; first += PIECE)
+        score_rows(t, key, first, PIECE, words);
+    for (; first + 4 <= rows; first += 4)
+        score_rows(t, key, first, 4, words);
+    for (; first < rows; first++)
+        score_rows(t, key, first, 1, words);
+}
+
+static void score_keys(const struct task *t)
+{
+    const struct kernel_state *job = t->job;
+    struct head_rows head = {.size = job->s.head_size,
+                             .depth = job->depth,
+                             .bf16 = job->bf16,
+                             .words = job->words,
+                             .wide = t->s.wide};
+    int64_t row = job->s.k_row, start = start_of(t, job->s.k_start, row);
+    for (int64_t key = 0; key < t->count; key += TILE_KEYS) {
+        int64_t left = t->count - key, at = start + key * row;
+        if (left > AHEAD)
+            prefetch_rows(t, float_at(job->k, at + AHEAD * row, job->bf16), row,
+                          smaller(left - AHEAD, TILE_KEYS));
+        for (int64_t j = 0; j < TILE_KEYS; j += VL) {
+            struct turn turn = {.from_row = row, .to = t->s.tile + j, .to_row = TILE_KEYS};
+            turn_head_rows(&head, job->k, at + j * row, turn, left - j, 1.0f);
+        }
+        if (job->words)
+            score_tile(t, key, true);
+        else
+            score_tile(t, key, false);
     }
-    return vf_sum(sum);
 }
 
-/* y = factor * sum of scores[j] v_j, columns [first, first + vectors VL); vectors is a constant. */
-SIMD_INLINE void weigh_values(const struct kernel_state *job, const float *scores, const void *v,
-                              int64_t first, int vectors, float factor, void *y, bool bf16)
+/* Scores to weights. Of one stretch among several -inf throughout gives weights of zero. */
+static void soften_row(const struct task *t, int64_t row)
 {
-    const struct attention_shape *s = &job->s;
-    vf sums[4];
-    for (int u = 0; u < vectors; u++)
-        sums[u] = vf_zero();
-    for (int64_t j = 0; j < s->keys; j++, v = float_at(v, s->v_row, bf16))
-        for (int u = 0; u < vectors; u++)
-            sums[u] =
-                vf_fma(vf_set1(scores[j]), part_of(v, first + u * VL, s->head_size, bf16), sums[u]);
-    for (int u = 0; u < vectors; u++)
-        vf_write_m(y, first + u * VL, vm_first(s->head_size - first - u * VL),
-                   vf_mul(vf_set1(factor), sums[u]), bf16);
-}
-
-SIMD_INLINE void attend_line(const struct kernel_state *job, int64_t line, int thread, bool bf16)
-{
-    const struct attention_shape *s = &job->s;
-    int64_t query = line % s->queries, h = line / s->queries % s->heads;
-    int64_t b = line / s->queries / s->heads, head = h * s->head_size;
-    const void *q = float_at(job->q, (b * s->queries + query) * s->q_row + s->q_start + head, bf16);
-    const void *k = float_at(job->k, b * s->keys * s->k_row + s->k_start + head, bf16);
-    const void *v = float_at(job->v, b * s->keys * s->v_row + s->v_start + head, bf16);
-    int64_t to = (b * s->queries + query) * s->heads * s->head_size + head;
-    void *y = out_at(job->y, to, bf16);
-    float *scores = job->scores + thread * job->stride;
+    const struct kernel_state *job = t->job;
     const int64_t *m = job->mask_stride;
-    const void *mask =
-        job->mask ? float_at(job->mask, b * m[0] + h * m[1] + query * m[2], bf16) : NULL;
-    float largest = score_keys(job, q, k, mask, scores, bf16);
-    bool empty = s->zero_empty && largest == -INFINITY;
-    float sum = exp_scores(scores, s->keys, empty ? 0 : largest);
-    float factor = empty ? 0 : 1.0f / sum;
-    int64_t d = 0;
-    for (; d + 3 * VL < s->head_size; d += 4 * VL)
-        weigh_values(job, scores, v, d, 4, factor, y, bf16);
-    for (; d < s->head_size; d += VL)
-        weigh_values(job, scores, v, d, 1, factor, y, bf16);
+    float *scores = t->s.scores + row * SCORE_STRIDE;
+    int64_t query = query_of_row(t, row), seen = attention_seen(&job->s, query) - t->key;
+    int64_t at = t->batch * m[0] + head_of_row(t, row) * m[1] + query * m[2] + t->key * m[3];
+    const void *mask = job->mask ? float_at(job->mask, at, job->bf16) : NULL;
+    for (int64_t key = larger(seen, 0); key < t->count; key++)
+        scores[key] = -INFINITY;
+    float largest = job->bf16 ? mask_scores(scores, t->count, mask, m[3], true)
+                              : mask_scores(scores, t->count, mask, m[3], false);
+    bool zeros = largest == -INFINITY && (job->s.zero_empty || job->stretches > 1);
+    float *sums = t->sums + row * job->width;
+    sums[LARGEST] = largest;
+    sums[TOTAL] = exp_scores(scores, t->count, zeros ? 0 : largest, false);
 }
 
-static void run_line(void *context, int64_t line, int thread)
+/* Weighted values of rows [first, first + rows) from column d on, `wide` vectors; rows and wide are
+ * constants. */
+SIMD_INLINE void weigh_values(const struct task *t, int64_t first, int rows, int64_t d, int wide,
+                              bool bf16)
+{
+    const struct attention_shape *a = &t->job->s;
+    const float *weights = t->s.scores + first * SCORE_STRIDE;
+    vm last = vm_first(a->head_size - d - (wide - 1) * VL);
+    const void *v = float_at(t->job->v, start_of(t, a->v_start, a->v_row), bf16);
+    float *to = t->sums + first * t->job->width + SUM + d;
+    vf sums[SUMS][WIDE];
+    for (int r = 0; r < rows; r++)
+        for (int n = 0; n < wide; n++)
+            sums[r][n] = vf_zero();
+    for (int64_t j = 0; j < t->count; j++, v = float_at(v, a->v_row, bf16)) {
+        if (first == 0 && d == 0 && j + AHEAD < t->count)
+            prefetch_rows(t, float_at(v, AHEAD * a->v_row, bf16), a->v_row, 1);
+        for (int n = 0; n < wide; n++) {
+            vf value =
+                n < wide - 1 ? vf_read(v, d + n * VL, bf16) : vf_read_m(v, d + n * VL, last, bf16);
+            for (int r = 0; r < rows; r++)
+                sums[r][n] = vf_fma(vf_set1(weights[r * SCORE_STRIDE + j]), value, sums[r][n]);
+        }
+    }
+    for (int r = 0; r < rows; r++)
+        for (int n = 0; n < wide; n++)
+            vf_store_m(to + r * t->job->width + n * VL, n < wide - 1 ? vm_first(VL) : last,
+                       sums[r][n]);
+}
+
+SIMD_INLINE void weigh_columns(const struct task *t, int64_t first, int rows, bool bf16)
+{
+    int64_t size = t->job->s.head_size, d = 0;
+    for (; d + (WIDE - 1) * VL < size; d += WIDE * VL)
+        weigh_values(t, first, rows, d, WIDE, bf16);
+    for (; d < size; d += VL)
+        weigh_values(t, first, rows, d, 1, bf16);
+}
+
+SIMD_INLINE void weigh_rows(const struct task *t, bool bf16)
+{
+    int64_t first = 0, rows = t->job->rows;
+    for (; first + SUMS <= rows; first += SUMS)
+        weigh_columns(t, first, SUMS, bf16);
+    for (; first < rows; first++)
+        weigh_columns(t, first, 1, bf16);
+}
+
+/* ---- results ---- */
+
+/* sums of the row times factor */
+SIMD_INLINE void store_row(const struct kernel_state *job, int64_t to, const float *sums,
+                           float factor, bool bf16)
+{
+    int64_t size = job->s.head_size;
+    for (int64_t d = 0; d < size; d += VL) {
+        vm lanes = vm_first(size - d);
+        vf_write_m(job->y, to + d, lanes, vf_mul(vf_set1(factor), vf_load_m(sums + d, lanes)),
+                   bf16);
+    }
+}
+
+static void finish_row(const struct kernel_state *job, int64_t to, const float *sums, float total)
+{
+    float factor = job->s.zero_empty && total == 0 ? 0 : 1.0f / total;
+    if (job->bf16)
+        store_row(job, to, sums, factor, true);
+    else
+        store_row(job, to, sums, factor, false);
+}
+
+/* Where the result of a row begins, of head `head` of the keys and values of all batches. */
+static int64_t result_at(const struct kernel_state *job, int64_t head, int64_t row)
+{
+    const struct attention_shape *a = &job->s;
+    int64_t batch = head / a->kv_heads, own = head % a->kv_heads * a->group + row / a->queries;
+    return ((batch * a->queries + row % a->queries) * a->heads + own) * a->head_size;
+}
+
+static void run_stretch(void *context, int64_t item, int thread)
 {
     const struct kernel_state *job = context;
+    int64_t head = item / job->stretches, stretch = item % job->stretches;
+    struct task t = {.job = job,
+                     .batch = head / job->s.kv_heads,
+                     .head = head % job->s.kv_heads,
+                     .key = stretch * STRETCH};
+    t.count = smaller(job->s.keys - t.key, STRETCH);
+    lay_out(job, job->scratch + (size_t)thread * job->thread_bytes, &t.s);
+    t.sums = job->stretches > 1 ? job->partial + item * job->rows * job->width : t.s.sums;
+    pack_queries(&t);
+    score_keys(&t);
+    for (int64_t row = 0; row < job->rows; row++)
+        soften_row(&t, row);
     if (job->bf16)
-        attend_line(job, line, thread, true);
+        weigh_rows(&t, true);
     else
-        attend_line(job, line, thread, false);
+        weigh_rows(&t, false);
+    for (int64_t row = 0; row < job->rows && job->stretches == 1; row++) {
+        const float *sums = t.sums + row * job->width;
+        finish_row(job, result_at(job, head, row), sums + SUM, sums[TOTAL]);
+    }
+}
+
+/* What all stretches have of a row, put together in the first one's place. */
+static void join_stretches(void *context, int64_t item, int thread)
+{
+    (void)thread;
+    const struct kernel_state *job = context;
+    int64_t head = item / job->rows, row = item % job->rows, step = job->rows * job->width;
+    float *first = job->partial + head * job->stretches * step + row * job->width;
+    float largest = -INFINITY, total = 0;
+    for (int64_t i = 0; i < job->stretches; i++)
+        largest = first[i * step] > largest ? first[i * step] : largest;
+    float shift = largest == -INFINITY ? 0 : largest;
+    for (int64_t i = 0; i < job->stretches; i++) {
+        const float *sums = first + i * step;
+        float factor = expf(sums[LARGEST] - shift);
+        total += factor * sums[TOTAL];
+        for (int64_t d = SUM; d < job->width; d += VL) {
+            vm lanes = vm_first(job->width - d);
+            vf before = i ? vf_load_m(first + d, lanes) : vf_zero();
+            vf_store_m(first + d, lanes,
+                       vf_fma(vf_set1(factor), vf_load_m(sums + d, lanes), before));
+        }
+    }
+    finish_row(job, result_at(job, head, row), first + SUM, total);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
     struct kernel_state job = *plan;
+    int64_t heads = job.s.batch * job.s.kv_heads;
     job.q = args->in[0];
     job.k = job.s.packed ? job.q : args->in[1];
     job.v = job.s.packed ? job.q : args->in[2];
     job.mask = job.masked ? args->in[3] : NULL;
     job.y = args->out[0];
-    job.scores = args->workspace;
-    pool_run(args->pool, job.s.batch * job.s.heads * job.s.queries, run_line, &job);
+    job.partial = args->workspace;
+    job.scratch = (char *)args->workspace + partial_bytes(&job);
+    pool_run(args->pool, heads * job.stretches, run_stretch, &job);
+    if (job.stretches > 1)
+        pool_run(args->pool, heads * job.rows, join_stretches, &job);
 }
 
 REGISTER_KERNEL(attention_rows) = {

@@ -41,8 +41,11 @@ static enum status check(const struct kernel_query *q, struct attention_shape *o
     for (int i = 0; i < q->in_count; i++)
         if (query_in(q, i) && !cublaslt_host->desc_is_plain(&q->in[i]))
             return REFUSE(why, "input %d is not plain", i);
-    return attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL,
-                                v ? &v->shape : NULL, of, why);
+    TRY(attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL, v ? &v->shape : NULL,
+                             of, why));
+    if (of->causal || of->group > 1)
+        return REFUSE(why, "causal, or heads that share keys and values");
+    return STATUS_OK;
 }
 
 static struct matmul_shape shape_of_scores(const struct attention_shape *of)

@@ -75,6 +75,7 @@ static __device__ __forceinline__ void scores(const struct attention &a,
     unsigned query = threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
     unsigned mask =
         (unsigned)(blockIdx.z * a.mask_at[0] + blockIdx.y * a.mask_at[1] + row * a.mask_at[2]);
+    unsigned seen = attention_seen(a, row);
 #pragma unroll
     for (int i = 0; i < EACH_KEYS; i++) {
         unsigned j = lane + TEAM * i, key = key0 + j;
@@ -82,9 +83,9 @@ static __device__ __forceinline__ void scores(const struct attention &a,
         for (unsigned d = 0; d < a.size; d++)
             sum += m.q[query][d] * m.k[j][d];
         float shift = 0;
-        if (a.mask && key < a.keys)
+        if (a.mask && key < seen)
             shift = group_as<1>(a.type, a.mask, mask + key * (unsigned)a.mask_at[3]).v[0];
-        s[i] = key < a.keys ? a.scale * sum + shift : -INFINITY;
+        s[i] = key < seen ? a.scale * sum + shift : -INFINITY;
     }
 }
 
@@ -146,7 +147,8 @@ __global__ void __launch_bounds__(BLOCK)
         m.v[t / pitch][t % pitch] = 0; /* columns beyond the head's size stay zero */
     __syncthreads();
     WITH_ELEMENT(a.type, 1, (load_queries<columns, element>(a, query0, m)));
-    for (unsigned key0 = 0; key0 < a.keys; key0 += KEYS) {
+    unsigned keys = attention_keys(a, query0 + QUERIES);
+    for (unsigned key0 = 0; key0 < keys; key0 += KEYS) {
         float s[EACH_KEYS];
         WITH_ELEMENT(a.type, 1, (load_keys<columns, element>(a, key0, m)));
         __syncthreads();

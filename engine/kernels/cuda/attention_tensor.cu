@@ -215,6 +215,7 @@ scores(const uint4 *keys, const unsigned (&q)[columns / STEP_DEPTH(element)][4],
 /* Of the lane's two queries; where there is no second one, what it gets does not matter. */
 template <class element> struct masks {
     const element *first;
+    unsigned query;
     bool two;
 };
 
@@ -238,11 +239,12 @@ static __device__ __forceinline__ void finish_scores(const struct attention &a,
             s[n / 4][n % 4] += to_float(rows[n % 4 / 2][(int)key * (int)a.mask_at[3]]);
         }
     }
-    if (key0 + tiles * MMA_COLUMNS <= a.keys)
+    if (key0 + tiles * MMA_COLUMNS <= attention_seen(a, 0))
         return;
+    unsigned seen[2] = {attention_seen(a, mask.query), attention_seen(a, mask.query + 8)};
 #pragma unroll
     for (unsigned n = 0; n < tiles * 4; n++)
-        if (first + n / 4 * MMA_COLUMNS + n % 2 >= a.keys)
+        if (first + n / 4 * MMA_COLUMNS + n % 2 >= min(seen[n % 4 / 2], a.keys))
             s[n / 4][n % 4] = -INFINITY;
 }
 
@@ -437,7 +439,7 @@ __global__ void __launch_bounds__(BLOCK_MOST, 1)
     unsigned lane = threadIdx.x % WARP, q[columns / STEP_DEPTH(element)][4];
     unsigned row = query + lane / 4;
     struct masks<element> mask = {
-        h.mask + (row < a.queries ? row : 0) * a.mask_at[2], row + 8 < a.queries
+        h.mask + (row < a.queries ? row : 0) * a.mask_at[2], row, row + 8 < a.queries
     };
     struct running<columns> r = {
     };
@@ -447,8 +449,9 @@ __global__ void __launch_bounds__(BLOCK_MOST, 1)
     fill<element, columns>(k, v, 0, stages[0], memory);
     copies_end_group();
     load_queries<element, columns>(a, h.q, query, t.words, q);
-    for (unsigned key = 0, n = 0; key < a.keys; key += tile, n ^= 1) {
-        if (key + tile < a.keys)
+    unsigned keys = attention_keys(a, (blockIdx.x + 1) * (blockDim.x / WARP) * MMA_ROWS);
+    for (unsigned key = 0, n = 0; key < keys; key += tile, n ^= 1) {
+        if (key + tile < keys)
             fill<element, columns>(k, v, key + tile, stages[n ^ 1],
                                    memory + (n ^ 1) * sizeof stages[0]);
         copies_end_group();

@@ -53,6 +53,8 @@ static enum status from_query(const struct kernel_query *q, struct heads *h, str
                              &h->shape, why));
     if (h->shape.zero_empty)
         return REFUSE(why, "zeros where the mask leaves no key");
+    if (h->shape.causal || h->shape.group > 1)
+        return REFUSE(why, "causal, or heads that share keys and values");
     h->type = checked.type;
     h->element = sizeof(uint16_t);
     if (h->shape.head_size % 8)

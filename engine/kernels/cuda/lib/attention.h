@@ -10,11 +10,26 @@ struct attention {
     const void *q, *k, *v, *mask;
     void *y;
     unsigned heads, size, queries, keys;
+    unsigned group; /* heads of q that share one of k and v */
+    unsigned first; /* how many keys the first query sees, if `step` is 1 */
+    unsigned step;  /* how many keys more the next query sees; 0: all see all */
     int64_t q_row, k_row, v_row, mask_at[4]; /* mask: batch, head, query, key */
     float scale;
     float empty; /* counts as the sum of a query to which the mask leaves no key */
     int type;
 };
+
+/* How many keys a query sees, if no mask hides them. */
+static __device__ __forceinline__ unsigned attention_seen(const struct attention &a, unsigned query)
+{
+    return a.step ? a.first + query : a.keys;
+}
+
+/* The end of the keys that any of the queries before `end` sees. */
+static __device__ __forceinline__ unsigned attention_keys(const struct attention &a, unsigned end)
+{
+    return attention_seen(a, min(end, a.queries) - 1);
+}
 
 /* Of one type of floats: the first element of the block's head, of the first query or key there is,
  * and its mask. */
@@ -27,11 +42,11 @@ template <class element>
 static __device__ __forceinline__ struct attention_head<element>
 attention_head_of(const struct attention &a) {
     unsigned head = blockIdx.y, batch = blockIdx.z;
-    int64_t column = (int64_t)head * a.size;
+    int64_t column = (int64_t)head * a.size, shared = (int64_t)(head / a.group) * a.size;
     struct attention_head<element> h;
     h.q = (const element *)a.q + (int64_t)batch * a.queries * a.q_row + column;
-    h.k = (const element *)a.k + (int64_t)batch * a.keys * a.k_row + column;
-    h.v = (const element *)a.v + (int64_t)batch * a.keys * a.v_row + column;
+    h.k = (const element *)a.k + (int64_t)batch * a.keys * a.k_row + shared;
+    h.v = (const element *)a.v + (int64_t)batch * a.keys * a.v_row + shared;
     h.mask = (const element *)a.mask;
     h.y = (element *)a.y + (int64_t)batch * a.queries * a.heads * a.size + column;
     if (h.mask)
@@ -99,6 +114,9 @@ static inline enum status attention_plan(const struct kernel_query *q, int queri
     c->a.size = (unsigned)of.head_size;
     c->a.queries = (unsigned)of.queries;
     c->a.keys = (unsigned)of.keys;
+    c->a.group = (unsigned)of.group;
+    c->a.first = (unsigned)(of.keys - of.queries + 1);
+    c->a.step = of.causal ? 1 : 0;
     c->a.q_row = of.q_row;
     c->a.k_row = of.k_row;
     c->a.v_row = of.v_row;
