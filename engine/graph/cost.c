@@ -103,6 +103,18 @@ static double changed_bytes(const struct graph *g, const struct node *node)
     return fmin(rows * row * (double)dtype_size(table->dtype), value_bytes(table));
 }
 
+/* Whether the node's result follows the state that is its input 0, so that all but what input 1
+ * replaces lies where it is to be already. */
+static bool replaces_part(const struct graph *g, const struct node *node)
+{
+    if (node->op->reads != READS_REPLACED_PART || node->op_inputs < 2 || node->inputs[1] == NONE)
+        return false;
+    for (int k = 0; k < g->state_count; k++)
+        if (g->states[k].before == node->inputs[0] && g->states[k].after == node->outputs[0])
+            return true;
+    return false;
+}
+
 /* Bytes that input k costs; what only decides a shape costs none. */
 static double input_bytes(const struct graph *g, const struct node *node, int k)
 {
@@ -110,6 +122,8 @@ static double input_bytes(const struct graph *g, const struct node *node, int k)
         return 0;
     if (changes_rows_of(node, k))
         return changed_bytes(g, node);
+    if (k == 0 && replaces_part(g, node))
+        return 0;
     return picks(node, k) ? picked_bytes(g, node, k) : value_bytes(&g->values[node->inputs[k]]);
 }
 
@@ -125,6 +139,8 @@ double node_bytes_written(const struct graph *g, int n)
 {
     const struct node *node = &g->nodes[n];
     double bytes = 0;
+    if (replaces_part(g, node))
+        return value_bytes(&g->values[node->inputs[1]]);
     for (int k = 0; k < node->output_count; k++)
         if (node->outputs[k] != NONE)
             bytes += node->op->reads == READS_CHANGED_ROWS
@@ -276,7 +292,8 @@ static void tally_reads(struct tally *t, const struct node *node)
         bool inside = is_elementwise(node) && group != NONE && group == t->group[v];
         if (picks(node, k) && t->g->values[v].kind != VALUE_RESULT)
             t->picked[v] += picked_bytes(t->g, node, k);
-        else if (!inside && (k >= 32 || !(node->op->const_inputs >> k & 1)))
+        else if (!inside && (k >= 32 || !(node->op->const_inputs >> k & 1)) &&
+                 (k > 0 || !replaces_part(t->g, node)))
             tally_reader(t, v, group);
     }
 }

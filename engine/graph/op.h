@@ -106,6 +106,7 @@ enum op_reads {
     READS_ROWS,           /* a row for each index in input 1; of any number: of pairs of them */
     READS_SHAPE,          /* no contents, of any input */
     READS_CHANGED_ROWS,   /* of states, one per result, those rows that it changes in place */
+    READS_REPLACED_PART,  /* all; where its result follows a state: nothing of that one */
 };
 
 /* How the elements of input 1 point into input 0. */
@@ -211,8 +212,7 @@ struct op {
     unsigned in_place; /* bit i: output i may lie in the memory of the state that it follows,
                           which is one of the inputs; bit 31: all from there on may. All
                           kernels of the operator bear it */
-    /* Its value on floats as steps (engine/ops/lib/chain.h), where .function alone cannot say it.
-     */
+    /* Its value on floats as steps (engine/ops/lib/chain.h), where .function cannot say it. */
     enum status (*expression)(const struct node *node, const float *const *scalars,
                               struct chain *chain, struct error *err);
     double tolerance; /* norm-wise relative error that a f32 kernel may have; 0: 1e-5 */
