@@ -75,6 +75,45 @@ TEST(casts_stand_at_the_borders_alone)
     graph_free(g);
 }
 
+/* A cache in 16 bits beside a network in f32: what it is given is rounded once, and what is read of
+ * it is not widened on the way to a product in 16 bits. */
+TEST(casts_of_the_graph_have_nothing_left_to_do)
+{
+    struct graph *g = graph_new("cache");
+    struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = 1};
+    int x = input(g, "x", 4, 8), y = product(g, x, "w1", 8, 8);
+    int cache = graph_input(g, "cache", DTYPE_BF16, shape_of(8, 8), fill);
+    int rounded = cast(g, y, DTYPE_BF16);
+    int read = graph_node(g, "MatMul", NULL, INPUTS(y, cast(g, cache, DTYPE_F32)), NO_ATTRS);
+    graph_rename(g, rounded, "row");
+    graph_rename(g, read, "result");
+    graph_output(g, rounded);
+    graph_output(g, read);
+    narrowed(g, DTYPE_BF16);
+    assert_int_equal(count_ops(g, "Cast"), 2); /* of x and of the result */
+    assert_int_equal(g->values[g->outputs[0]].dtype, DTYPE_BF16);
+    assert_string_equal(g->values[g->outputs[0]].name, "row");
+    assert_string_equal(g->values[g->outputs[1]].name, "result");
+    graph_free(g);
+}
+
+/* What is both rounded by the graph and asked for in f32 stays two values. */
+TEST(a_cast_of_the_graph_that_is_an_output_stays)
+{
+    struct graph *g = graph_new("both");
+    int y = product(g, input(g, "x", 4, 8), "w1", 8, 8), rounded = cast(g, y, DTYPE_BF16);
+    graph_rename(g, y, "wide");
+    graph_rename(g, rounded, "narrow");
+    graph_output(g, rounded);
+    graph_output(g, y);
+    narrowed(g, DTYPE_BF16);
+    assert_int_equal(g->values[g->outputs[0]].dtype, DTYPE_BF16);
+    assert_int_equal(g->values[g->outputs[1]].dtype, DTYPE_F32);
+    assert_string_equal(g->values[g->outputs[0]].name, "narrow");
+    assert_string_equal(g->values[g->outputs[1]].name, "wide");
+    graph_free(g);
+}
+
 /* What leads to a decision and nothing else is f32 from the last product on; elements that only
  * move do so before they are widened. */
 TEST(decisions_and_what_leads_to_them_are_f32)

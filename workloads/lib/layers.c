@@ -267,7 +267,9 @@ int concat(struct graph *g, int64_t axis, int count, const int *values)
 int cast(struct graph *g, int x, enum dtype to)
 {
     /* ONNX's numbers of the types that graphs here cast to */
-    int64_t code = to == DTYPE_F32 ? 1 : to == DTYPE_I32 ? 6 : to == DTYPE_I64 ? 7 : 9;
+    static const int64_t codes[] = {
+        [DTYPE_F32] = 1, [DTYPE_I32] = 6, [DTYPE_I64] = 7, [DTYPE_BOOL] = 9, [DTYPE_BF16] = 16};
+    int64_t code = (int)to < ARRAY_COUNT(codes) ? codes[to] : 0; /* 0: Cast refuses it */
     return graph_node(g, "Cast", NULL, INPUTS(x), ATTRS(attr_int("to", code)));
 }
 

@@ -5,8 +5,8 @@
  * two types meet. Inputs and outputs of the graph keep f32, and so does every value that an
  * operator in f32 reads. It runs last: batch norms were folded and chains joined in f32.
  *
- * Each value has at most one other form, so that no Cast is made twice and none undoes another. A
- * second run changes nothing. */
+ * Each value has at most one other form, so that no Cast is made twice and none undoes another; a
+ * Cast that stood there and has nothing left to do is taken out. A second run changes nothing. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +58,18 @@ static enum narrow_class class_of(const struct graph *g, const struct node *node
     return class == NARROW_MOVE && computes(node) ? NARROW_MATH : class;
 }
 
+/* A Cast that the graph had already and that rounds as narrowing does. */
+static bool is_narrowing(const struct narrowing *n, const struct node *node)
+{
+    return is_cast(node) && n->was_f32[node->inputs[0]] &&
+           n->g->values[node->outputs[0]].dtype == n->to;
+}
+
 static bool takes_narrow(const struct narrowing *n, int node, int k)
 {
     const struct node *reader = &n->g->nodes[node];
+    if (is_narrowing(n, reader))
+        return true;
     return !n->wide[node] && (k >= reader->op_inputs || narrow_takes(reader->op, k));
 }
 
@@ -206,6 +215,8 @@ static enum status other_form(struct narrowing *n, int v, int *form, struct erro
 
 static enum status retype_inputs(struct narrowing *n, int index, struct error *err)
 {
+    if (is_narrowing(n, &n->g->nodes[index]))
+        return STATUS_OK; /* of either type: see drop_casts */
     n->g->phase = n->g->nodes[index].phase;
     int *inputs = n->g->nodes[index].inputs, count = n->g->nodes[index].input_count;
     for (int k = 0; k < count; k++) {
@@ -279,6 +290,34 @@ static enum status widen_outputs(struct narrowing *n, struct error *err)
     return STATUS_OK;
 }
 
+static bool is_output(const struct graph *g, int v)
+{
+    for (int k = 0; k < g->output_count; k++)
+        if (g->outputs[k] == v)
+            return true;
+    return false;
+}
+
+/* Casts that the graph had already and whose operands have become as narrow as their results. */
+static void drop_casts(struct narrowing *n)
+{
+    struct graph *g = n->g;
+    for (int i = 0; i < n->nodes; i++) {
+        int from = g->nodes[i].inputs[0], to = g->nodes[i].outputs[0];
+        if (!is_cast(&g->nodes[i]) || g->values[from].dtype != g->values[to].dtype)
+            continue;
+        bool output = is_output(g, to);
+        if (output && (g->values[from].kind != VALUE_RESULT || is_output(g, from)))
+            continue;
+        const char *name = g->values[to].name;
+        if (output) {
+            graph_rename(g, to, "cast");
+            graph_rename(g, from, name);
+        }
+        rewrite_replace(g, to, from);
+    }
+}
+
 /* Where it refuses all, f32 would go by the name of another precision. */
 static enum status ask_judge(struct narrowing *n, const struct narrow_judge *judge,
                              struct error *err)
@@ -315,12 +354,18 @@ static enum status narrow(struct narrowing *n, const struct narrow_judge *judge,
         n->forms[v] = NONE;
         n->was_f32[v] = is_f32(g, v);
     }
+    for (int i = 0; i < n->nodes; i++) /* a Cast that the graph had already and that widens */
+        if (is_cast(&g->nodes[i]) && n->was_f32[g->nodes[i].outputs[0]] &&
+            g->values[g->nodes[i].inputs[0]].dtype == n->to)
+            n->forms[g->nodes[i].outputs[0]] = g->nodes[i].inputs[0];
     TRY(ask_judge(n, judge, err));
     decide_by_readers(n);
     decide_by_inputs(n);
     for (int i = 0; i < n->nodes; i++)
         TRY(retype_node(n, i, err));
-    return widen_outputs(n, err);
+    TRY(widen_outputs(n, err));
+    drop_casts(n);
+    return STATUS_OK;
 }
 
 enum status pass_narrow(struct graph *g, enum dtype to, const struct narrow_judge *judge,
