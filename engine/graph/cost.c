@@ -109,10 +109,8 @@ static bool replaces_part(const struct graph *g, const struct node *node)
 {
     if (node->op->reads != READS_REPLACED_PART || node->op_inputs < 2 || node->inputs[1] == NONE)
         return false;
-    for (int k = 0; k < g->state_count; k++)
-        if (g->states[k].before == node->inputs[0] && g->states[k].after == node->outputs[0])
-            return true;
-    return false;
+    int state = graph_state_of(g, node->inputs[0]);
+    return state != NONE && g->states[state].after == node->outputs[0];
 }
 
 /* Bytes that input k costs; what only decides a shape costs none. */
@@ -346,7 +344,9 @@ static void tally_values(struct tally *t, struct graph_cost *cost)
             if (g->nodes[n].inputs[k] != NONE)
                 t->named[g->nodes[n].inputs[k]] = true;
     for (int k = 0; k < g->output_count; k++) {
-        int holder = t->holder[g->outputs[k]];
+        int holder = t->holder[g->outputs[k]], producer = g->values[holder].producer;
+        if (producer != NONE && replaces_part(g, &g->nodes[producer]))
+            continue; /* it lies there already */
         if (g->values[holder].kind == VALUE_RESULT)
             tally_reader(t, holder, NONE);
         else

@@ -33,7 +33,7 @@ struct kernel_case {
     void **out_args;
     struct guarded workspace;
     int variants;
-    bool in_place; /* of an optimiser: what comes after a state is written where it lies */
+    bool in_place; /* what comes after a state is written where it lies */
 };
 
 /* ---- guarded memory ---- */
@@ -322,7 +322,8 @@ static enum status copy_all(struct kernel_case *c, enum device_copy direction, s
 
 static const struct tensor_memory *memory_of_output(const struct kernel_case *c, int k)
 {
-    return c->in_place ? &c->in[update_follows(c->query.node->op, k)] : &c->out[k];
+    const struct op *op = c->query.node->op;
+    return c->in_place ? &c->in[op->update ? update_follows(op, k) : 0] : &c->out[k];
 }
 
 static void set_arguments(struct kernel_case *c)
@@ -426,11 +427,13 @@ static enum status launch_with_others(struct kernel_case *c, struct kernel_state
     return STATUS_OK;
 }
 
-/* In the executable a weight and its moments are updated where they lie. */
+/* In the executable a weight and its moments are updated where they lie, and so is a cache of which
+ * a part is replaced. */
 static enum status launch_in_place(struct kernel_case *c, struct kernel_state *state,
                                    struct error *err)
 {
-    if (!c->query.node->op->update)
+    const struct op *op = c->query.node->op;
+    if (!op->update && op->reads != READS_REPLACED_PART)
         return STATUS_OK;
     c->in_place = true;
     enum status status = launch(c, state, 0x11, err);

@@ -204,6 +204,40 @@ TEST(an_update_of_rows_costs_these_rows)
     graph_free(g);
 }
 
+static struct node_cost cost_of_cache(bool state, bool read, double *compulsory)
+{
+    struct graph *g = graph_new("cache");
+    struct shape shape = shape_of(2, 3, 1000, 4);
+    int past = state ? graph_state(g, "cache", DTYPE_F32, shape, (struct fill){.kind = FILL_CONST})
+                     : noise_input(g, "cache", shape);
+    int update = noise_input(g, "key", shape_of(2, 3, 1, 4));
+    int at = graph_input(g, "at", DTYPE_I64, shape_of(2), (struct fill){0});
+    int now = graph_node(g, "TensorScatter", NULL, INPUTS(past, update, at), NO_ATTRS);
+    if (state)
+        graph_state_after(g, past, now);
+    if (read)
+        graph_output(g, graph_node(g, "ReduceSum", NULL, INPUTS(now), NO_ATTRS));
+    struct node_cost node;
+    node_cost(g, 0, &node);
+    *compulsory = cost_of(g).bytes_compulsory;
+    return node;
+}
+
+/* A cache that is a state is changed in place; else all of it is copied. Who reads all of it after
+ * that reads it once, wherever it lies. */
+TEST(a_part_that_is_replaced_costs_that_part)
+{
+    double cache = 2 * 3 * 1000 * 4 * 4, key = 2 * 3 * 4 * 4, indices = 2 * 8, all;
+    struct node_cost cost = cost_of_cache(true, true, &all);
+    assert_true(cost.bytes_written == key && cost.bytes_read == key + indices);
+    assert_true(all == cache + key + indices + 4);
+    cost_of_cache(true, false, &all);
+    assert_true(all == key + indices);
+    cost = cost_of_cache(false, true, &all);
+    assert_true(cost.bytes_written == cache && cost.bytes_read == cache + key + indices);
+    assert_true(all == 2 * cache + key + indices + 4);
+}
+
 /* A graph that learns has its weights and running statistics as states. Moments belong to the
  * optimiser. */
 TEST(a_graph_that_learns_has_its_parameters)
