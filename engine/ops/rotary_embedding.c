@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * RotaryEmbedding: pairs of a head's elements turned by angles that grow with the position of the
  * token, whose cosines and sines are given: by position, or by token where there are no positions.
- * Su et al. 2021. A pair is elements i and half + i, or with `interleaved` 2 i and 2 i + 1.
+ * Su et al. 2021. A pair is elements i and half + i, or with `interleaved` 2 i and 2 i + 1. Of the
+ * caches the first half columns are read: ONNX 1.18 allows more.
  * Beyond ONNX the caches may be f32 where x is narrower: in bf16 a cosine has an error of 1 / 500
  * at any position. */
 #include "engine/ops/lib/rotary.h"
 
+#include "base/numbers/integers.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 
@@ -49,9 +51,12 @@ static enum status check_cache(const struct infer *c, const struct rotary *r, in
     if (cache->dtype != x->dtype && cache->dtype != DTYPE_F32)
         return FAIL(err, STATUS_FAILED, "RotaryEmbedding: input %d is %s, x is %s", input,
                     dtype_name(cache->dtype), dtype_name(x->dtype));
-    struct shape shape = shape_of(r->batches, r->tokens, r->half);
+    const struct shape *cosines = &c->in[COSINES]->shape;
+    int64_t width = cosines->rank ? cosines->dim[cosines->rank - 1] : 0;
+    width = larger(width, r->half);
+    struct shape shape = shape_of(r->batches, r->tokens, width);
     if (infer_has(c, POSITIONS))
-        shape = shape_of(c->in[COSINES]->shape.rank ? c->in[COSINES]->shape.dim[0] : 0, r->half);
+        shape = shape_of(cosines->rank ? cosines->dim[0] : 0, width);
     if (!shape_equal(&cache->shape, &shape))
         return FAIL(err, STATUS_FAILED, "RotaryEmbedding: input %d is %s and should be %s", input,
                     shape_text(&cache->shape, text), shape_text(&shape, wanted));
@@ -103,6 +108,8 @@ static enum status reference(const struct ref_call *call, struct error *err)
 {
     struct rotary r = rotary_of_node(call->node, &call->in[X]->shape);
     bool beside = node_int(call->node, "interleaved", 0) != 0;
+    const struct shape *cache = &call->in[COSINES]->shape;
+    int64_t width = cache->dim[cache->rank - 1];
     for (int64_t row = 0; row < r.batches * r.heads * r.tokens; row++) {
         const double *x = call->in[X]->f + row * r.size;
         double *y = call->out[0]->f + row * r.size;
@@ -110,8 +117,8 @@ static enum status reference(const struct ref_call *call, struct error *err)
         TRY(angle_row(call, rotary_token(&r, row), &at, err));
         for (int64_t i = 0; i < r.half; i++) {
             int64_t a = beside ? 2 * i : i, b = beside ? 2 * i + 1 : r.half + i;
-            double cosine = call->in[COSINES]->f[at * r.half + i];
-            double sine = call->in[SINES]->f[at * r.half + i];
+            double cosine = call->in[COSINES]->f[at * width + i];
+            double sine = call->in[SINES]->f[at * width + i];
             y[a] = cosine * x[a] - sine * x[b];
             y[b] = sine * x[a] + cosine * x[b];
         }
@@ -150,15 +157,20 @@ static int by_cache(const struct gradient_call *c, const struct rotary *r, int p
     struct graph *g = c->g;
     int64_t axis = r->tokens_inside ? 1 : 2;
     int positions = gradient_node(c)->op_inputs > POSITIONS ? gradient_in(c, POSITIONS) : NONE;
-    int64_t rows = gradient_shape(g, gradient_in(c, COSINES)).dim[0];
+    struct shape cache = gradient_shape(g, gradient_in(c, COSINES));
+    const int64_t before[RANK_MAX] = {0};
+    int64_t after[RANK_MAX] = {0};
     int sum = make_sum(g, product, 1, &axis, false);
     enum dtype dtype = g->values[gradient_in(c, COSINES)].dtype;
     if (sum != NONE && g->values[sum].dtype != dtype)
         sum = make_cast(g, sum, dtype);
+    after[2] = cache.dim[cache.rank - 1] - r->half; /* columns that nobody reads */
+    if (after[2] > 0)
+        sum = make_padded(g, sum, before, after);
     if (positions == NONE)
         return sum;
     return graph_node(g, op_gather_gradient.name, op_gather_gradient.domain, INPUTS(sum, positions),
-                      ATTRS(attr_int("axis", 0), attr_int("rows", rows)));
+                      ATTRS(attr_int("axis", 0), attr_int("rows", cache.dim[0])));
 }
 
 static void caches_gradient(const struct gradient_call *c, const struct rotary *r, bool beside)
@@ -224,6 +236,12 @@ static const struct op_case cases[] = {
     {.name = "part_heads_last",
      .inputs = "f32[2,3,69] f32[2,3,7] f32[2,3,7]",
      .attrs = "rotary_embedding_dim=14 num_heads=3"},
+    {.name = "wide_caches",
+     .inputs = "f32[2,3,5,24] f32[9,12] f32[9,12] i64[2,5]{0:9}",
+     .attrs = "rotary_embedding_dim=16"},
+    {.name = "wide_caches_by_token",
+     .inputs = "f32[2,5,33] f32[2,5,7] f32[2,5,7]",
+     .attrs = "rotary_embedding_dim=8 num_heads=3 interleaved=1"},
     {.name = "odd_half", .inputs = "f32[3,2,5,70] f32[8,35] f32[8,35] i32[3,5]{0:8}"},
     {.name = "one_pair", .inputs = "f32[2,3,4,2] f32[5,1] f32[5,1] i64[2,4]{0:5}"},
     {.name = "one_position", .inputs = "f32[1,8,1,128] f32[4096,64] f32[4096,64] i64[1,1]=4095"},

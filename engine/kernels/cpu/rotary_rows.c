@@ -22,7 +22,7 @@ typedef void rows_fn(const struct job *job, int64_t first, int64_t end);
 struct kernel_state {
     struct rotary r;
     int64_t rows, tile;
-    int64_t cache_rows;
+    int64_t cache_rows, cache_width;
     int64_t pitch;    /* elements from run to run of the result */
     bool interleaved; /* pairs lie side by side */
     bool given, wide; /* positions, of 64 bits */
@@ -121,8 +121,8 @@ SIMD_INLINE void turn_rows(const struct job *given, int64_t first, int64_t end, 
         int64_t to = run * s.pitch + (s.r.tokens_inside ? 0 : row % s.r.heads * s.r.size);
         const void *x = float_at(job.x, row * s.r.size, bf16_x);
         void *y = out_at(job.y, to, bf16_x);
-        const void *cosines = float_at(job.cosines, larger(at, 0) * half, bf16_cache);
-        const void *sines = float_at(job.sines, larger(at, 0) * half, bf16_cache);
+        const void *cosines = float_at(job.cosines, larger(at, 0) * s.cache_width, bf16_cache);
+        const void *sines = float_at(job.sines, larger(at, 0) * s.cache_width, bf16_cache);
         if (at == NONE)
             memset(y, 0, (size_t)(2 * half * size));
         else if (interleaved)
@@ -182,6 +182,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                      node_int(q->node, "rotary_embedding_dim", 0));
     s->rows = s->r.batches * s->r.heads * s->r.tokens;
     s->cache_rows = q->in[COSINES].shape.dim[0];
+    s->cache_width = q->in[COSINES].shape.dim[q->in[COSINES].shape.rank - 1];
     s->interleaved = node_int(q->node, "interleaved", 0) != 0;
     s->work = work[s->interleaved][s->bf16_x + s->bf16_cache];
     s->tile = rows_of_tile(s->rows, s->r.size, TILE_ELEMENTS, q->threads);

@@ -9,8 +9,9 @@
 struct rotary_rows {
     const void *x, *cosines, *sines, *positions; /* positions: NULL, i32 or i64 */
     void *y;
-    unsigned work, size, half, cache_rows; /* work: groups; size, half: elements */
-    struct divisor by_groups;              /* groups of a row: pairs, then the rest */
+    unsigned work, size, half; /* work: groups; size, half: elements */
+    unsigned cache_rows, cache_width;
+    struct divisor by_groups; /* groups of a row: pairs, then the rest */
     struct divisor by_heads, by_tokens;
     int type, cache_type;
     bool interleaved, tokens_inside, wide;
@@ -75,7 +76,7 @@ static __device__ __forceinline__ void turn(const struct rotary_rows &k, unsigne
     struct pair_group<width> p = {
     };
     if (inside) {
-        size_t from = (size_t)at * k.half + i;
+        size_t from = (size_t)at * k.cache_width + i;
         struct group<width> cosine = group_as<width>(k.cache_type, k.cosines, from);
         struct group<width> sine = group_as<width>(k.cache_type, k.sines, from);
         p = pairs_at<width>(k, (size_t)row * k.size, i);
@@ -127,13 +128,13 @@ static enum status check_types(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-/* The widest groups that halves and what is not turned consist of. */
-static int width_of(const struct rotary &r, enum dtype type)
+/* The widest groups that halves, what is not turned and rows of the caches consist of. */
+static int width_of(const struct rotary &r, int64_t cache_width, enum dtype type)
 {
     int64_t rest = r.size - 2 * r.half;
     int widest = 16 / element_bytes(type);
     for (int width = widest; width > 1; width = width > 4 ? 4 : 1)
-        if (r.half % width == 0 && rest % width == 0)
+        if (r.half % width == 0 && rest % width == 0 && cache_width % width == 0)
             return width;
     return 1;
 }
@@ -145,7 +146,8 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     TRY(check_types(q, why));
     struct rotary r = rotary_of(&q->in[0].shape, cuda_host->node_int(q->node, "num_heads", 0),
                                 cuda_host->node_int(q->node, "rotary_embedding_dim", 0));
-    s->width = width_of(r, q->in[0].dtype);
+    k->cache_width = (unsigned)q->in[1].shape.dim[q->in[1].shape.rank - 1];
+    s->width = width_of(r, k->cache_width, q->in[0].dtype);
     s->given = input_given(q, 3);
     int64_t groups = (r.size - r.half) / s->width, rows = r.batches * r.heads * r.tokens;
     k->work = (unsigned)(groups * rows);
