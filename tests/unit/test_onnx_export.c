@@ -197,6 +197,48 @@ TEST(own_operators_are_decomposed)
     }
 }
 
+/* Rank 3 and 4, halves and pairs, all of a head and a part of it, by position and by token. */
+TEST(turned_heads_survive)
+{
+    for (int k = 0; k < 16; k++) {
+        bool by_position = k & 1, beside = k & 2, part = k & 4, rank_3 = k & 8;
+        struct graph *g = graph_new("heads");
+        struct fill positions = {.kind = FILL_INDEX, .a = 0, .b = 9};
+        int64_t half = part ? 3 : 5;
+        int x = noise_input(g, "x", rank_3 ? shape_of(2, 4, 30) : shape_of(2, 3, 4, 10));
+        half += k / 4 == 1 ? 2 : 0; /* more columns than are read */
+        struct shape cache = by_position ? shape_of(9, half) : shape_of(2, 4, half);
+        int cosines = noise_input(g, "cosines", cache), sines = noise_input(g, "sines", cache);
+        int at = by_position ? graph_input(g, "at", DTYPE_I64, shape_of(2, 4), positions) : NONE;
+        int y = graph_node(g, "RotaryEmbedding", "turn", INPUTS(x, cosines, sines, at),
+                           ATTRS(attr_int("interleaved", beside), attr_int("num_heads", 3),
+                                 attr_int("rotary_embedding_dim", part ? 6 : 0)));
+        survives(finish(g, y), false);
+    }
+}
+
+TEST(parts_of_caches_are_replaced_all_the_same)
+{
+    static const char *const modes[] = {"linear", "circular"};
+    static const int64_t axes[] = {1, 2, -2, -1};
+    struct fill starts = {.kind = FILL_INDEX, .a = 0, .b = 4};
+    for (int k = 0; k < 24; k++) {
+        struct graph *g = graph_new("cache");
+        struct shape past = shape_of(2, 6, 7, 8), update = past;
+        struct attr attrs[] = {attr_string("mode", modes[k / 4 % 2]),
+                               attr_int("axis", axes[k % 4])};
+        int axis = shape_axis(&past, axes[k % 4]);
+        enum dtype index = k < 8 ? DTYPE_I64 : DTYPE_I32;
+        update.dim[axis] = k < 16 ? 3 : past.dim[axis];
+        int cache = noise_input(g, "cache", past), key = noise_input(g, "key", update);
+        bool given = k < 16 && k % 3;
+        int at = given ? graph_input(g, "at", index, shape_of(2), starts) : NONE;
+        int y = graph_node(g, "TensorScatter", "put", INPUTS(cache, key, at), ARRAY_COUNT(attrs),
+                           attrs);
+        survives(finish(g, y), false);
+    }
+}
+
 static struct graph *components(int64_t rows, int64_t nodes, int64_t edges, const int64_t *ends)
 {
     struct graph *g = graph_new("components");

@@ -158,7 +158,9 @@ static const struct {
     {&op_gelu, gelu},
     {&op_merge_segments, export_merge_segments},
     {&op_reorder, reorder},
+    {&op_rotary_embedding, export_rotary_embedding},
     {&op_sp_mm, export_spmm},
+    {&op_tensor_scatter, export_tensor_scatter},
 };
 
 enum status export_decomposed(const struct form *f, bool *done, struct error *err)

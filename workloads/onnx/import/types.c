@@ -39,10 +39,12 @@ static const struct signature signatures[] = {
            " Squeeze Unsqueeze Slice Split Tile Trilu "},
     {"ni", " CumSum ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum"
            " ReduceSumSquare TopK "},
+    {"AAi", " TensorScatter "},
     {"AiA", " Scatter ScatterElements ScatterND "},
     {"AiAi", " Pad "},
     {"nna", " OneHot "},
     {"ffb", " Dropout "},
+    {"FFFi", " RotaryEmbedding "},
     {"ffffif", " GRU RNN LSTM "},
     {"ffi", " RoiAlign "},
     {"ffiff", " NonMaxSuppression "},
