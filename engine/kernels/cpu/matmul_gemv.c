@@ -16,10 +16,12 @@ enum {
     FEW_MAX = 8,
     FEW_STEP = 4,
     LINES = 4,
-    WIDE = 4,
+    ROWS = 4,              /* of B at a time, in the sum form */
+    COLUMNS = 4 * VL,      /* least of a task in the sum form */
+    AHEAD_BYTES = 8 << 10, /* of B, that are prefetched */
     TASKS_PER_THREAD = 4,
     TASK_BYTES = 64 << 10,
-    SCRATCH_FLOATS = 4096,
+    SUM_FLOATS = 4096,
 };
 
 struct kernel_state {
@@ -32,25 +34,17 @@ struct kernel_state {
     int threads;
 };
 
-/* Vectors of columns that the sum form takes at a time. A row's part should be as many bytes of
- * either type, since the hardware prefetches little before the next row; more sums than one
- * vector's do not fit into the registers. */
-SIMD_INLINE int wide_of(int64_t few, bool bf16)
-{
-    return bf16 && few == 1 ? 2 * WIDE : WIDE;
-}
-
 /* Lines in a task, whole units of the inner loops. */
 static int64_t chunk_of(const struct kernel_state *s, int threads)
 {
     const struct matmul_shape *m = &s->product.shape;
-    int64_t unit = s->dot ? LINES : wide_of(s->few, s->bf16) * VL, bytes = m->k * (s->bf16 ? 2 : 4);
+    int64_t unit = s->dot ? LINES : COLUMNS, bytes = m->k * (s->bf16 ? 2 : 4);
     int64_t least = TASK_BYTES / bytes / unit + 1; /* units in a task */
     int64_t units = divide_up(s->lines, unit), wanted = (int64_t)threads * TASKS_PER_THREAD;
     int64_t even = (units * m->batch + wanted - 1) / wanted;
     even = larger(even, least);
-    if (s->bf16)
-        even = larger(smaller(even, SCRATCH_FLOATS / (s->few * unit)), 1);
+    if (s->bf16 || !s->dot) /* in the first cache */
+        even = larger(smaller(even, SUM_FLOATS / (s->few * unit)), 1);
     return (even < units ? even : units) * unit;
 }
 
@@ -161,59 +155,89 @@ SIMD_INLINE void dot_form(struct part p, int few, int64_t count, bool bf16)
     }
 }
 
-SIMD_INLINE void sum_block(const struct part *p, int few, int wide, int64_t last, bool bf16)
+/* A few rows of B, times some vectors' elements of these rows. */
+struct sweep {
+    const struct part *p;
+    int64_t k, columns;
+    int64_t ahead; /* elements to what is prefetched */
+};
+
+/* The sums of `few` vectors over `rows` rows of B, of one vector of columns; lanes NULL: all of it.
+ * few, rows and lanes are constants. */
+SIMD_INLINE void add_columns(const struct sweep *s, const void *b, vf (*x)[ROWS], float *y, int few,
+                             int rows, const vm *lanes, bool bf16)
 {
-    struct gemm_operand kind = {false, bf16};
-    vf sums[FEW_STEP][2 * WIDE];
-    UNROLLED (i, few)
-        UNROLLED (n, wide)
-            sums[i][n] = vf_zero();
-    for (int64_t k = 0; k < p->k; k++) {
-        UNROLLED (n, wide) {
-            vf row = gemm_operand(kind, float_at(p->matrix, k * p->line_step, bf16), last, n, wide);
-            UNROLLED (i, few)
-                sums[i][n] = vf_fma(vf_set1(float_read(p->vectors, i * p->vector_step + k, bf16)),
-                                    row, sums[i][n]);
-        }
+    const struct part *p = s->p;
+    vf row[ROWS];
+    UNROLLED (r, rows) {
+        int64_t at = r * p->line_step;
+        simd_prefetch(float_at(b, at + s->ahead, bf16));
+        row[r] = lanes ? vf_read_m(b, at, *lanes, bf16) : vf_read(b, at, bf16);
     }
-    vf alpha = vf_set1(p->alpha);
     UNROLLED (i, few) {
-        UNROLLED (n, wide) {
-            vm mask = vm_first(n < wide - 1 ? VL : last);
-            vf_store_m(p->y + i * p->y_vector + n * VL, mask, vf_mul(alpha, sums[i][n]));
-        }
+        float *to = y + i * p->y_vector;
+        vf sum = s->k == 0 ? vf_zero() : lanes ? vf_load_m(to, *lanes) : vf_load(to);
+        UNROLLED (r, rows)
+            sum = vf_fma(x[i][r], row[r], sum);
+        if (lanes)
+            vf_store_m(to, *lanes, sum);
+        else
+            vf_store(to, sum);
     }
 }
 
-SIMD_INLINE void sum_columns(const struct part *p, int few, bool whole, int64_t last, bool bf16)
+/* The same of all columns of the task; the vectors are those from `first` on. */
+SIMD_INLINE void add_rows(const struct sweep *s, int64_t first, int few, int rows, bool bf16)
+{
+    const struct part *p = s->p;
+    const void *b = float_at(p->matrix, s->k * p->line_step, bf16);
+    float *y = p->y + first * p->y_vector;
+    vf x[FEW_STEP][ROWS];
+    UNROLLED (i, few)
+        UNROLLED (r, rows)
+            x[i][r] = vf_set1(
+                p->alpha * float_read(p->vectors, (first + i) * p->vector_step + s->k + r, bf16));
+    int64_t n = 0;
+    for (; n + VL <= s->columns; n += VL)
+        add_columns(s, float_at(b, n, bf16), x, y + n, few, rows, NULL, bf16);
+    vm rest = vm_first(s->columns - n);
+    if (n < s->columns)
+        add_columns(s, float_at(b, n, bf16), x, y + n, few, rows, &rest, bf16);
+}
+
+SIMD_INLINE void add_rows_of(const struct sweep *s, int64_t first, int64_t few, int rows, bool bf16)
 {
     switch (few) {
     case 1:
-        whole ? sum_block(p, 1, wide_of(1, bf16), VL, bf16) : sum_block(p, 1, 1, last, bf16);
+        add_rows(s, first, 1, rows, bf16);
         break;
     case 2:
-        whole ? sum_block(p, 2, WIDE, VL, bf16) : sum_block(p, 2, 1, last, bf16);
+        add_rows(s, first, 2, rows, bf16);
         break;
     case 3:
-        whole ? sum_block(p, 3, WIDE, VL, bf16) : sum_block(p, 3, 1, last, bf16);
+        add_rows(s, first, 3, rows, bf16);
         break;
     default:
-        whole ? sum_block(p, 4, WIDE, VL, bf16) : sum_block(p, 4, 1, last, bf16);
+        add_rows(s, first, FEW_STEP, rows, bf16);
         break;
     }
 }
 
-SIMD_INLINE void sum_form(struct part p, int few, int64_t count, bool bf16)
+/* Some rows of B at a time, as wide as the task is, for all vectors: their sums stay in the first
+ * cache, and memory is read in runs that are long enough to arrive at its speed. */
+SIMD_INLINE void sum_form(const struct part *p, int64_t few, int64_t columns, bool bf16)
 {
-    int64_t wide = wide_of(few, bf16) * VL;
-    while (count > 0) {
-        bool whole = count >= wide;
-        int64_t done = whole ? wide : count < VL ? count : VL;
-        sum_columns(&p, few, whole, done, bf16);
-        p.matrix = float_at(p.matrix, done, bf16);
-        p.y += done;
-        count -= done;
-    }
+    int64_t row_bytes = columns * (bf16 ? 2 : 4);
+    int64_t rows_ahead = round_up(AHEAD_BYTES / row_bytes + 1, ROWS);
+    struct sweep s = {.p = p, .columns = columns, .ahead = rows_ahead * p->line_step};
+    for (; s.k + ROWS <= p->k; s.k += ROWS)
+        for (int64_t i = 0; i < few; i += FEW_STEP)
+            add_rows_of(&s, i, smaller(few - i, FEW_STEP), ROWS, bf16);
+    for (; s.k < p->k; s.k++)
+        for (int64_t i = 0; i < few; i += FEW_STEP)
+            add_rows_of(&s, i, smaller(few - i, FEW_STEP), 1, bf16);
+    for (int64_t i = 0; p->k == 0 && i < few; i += FEW_STEP)
+        add_rows_of(&s, i, smaller(few - i, FEW_STEP), 0, bf16);
 }
 
 /* ---- launch ---- */
@@ -295,17 +319,19 @@ static struct area area_of(const struct kernel_state *state, const struct kernel
     return area;
 }
 
-static void run_few(const struct kernel_state *state, const struct part *part, int few,
-                    int64_t count)
+SIMD_INLINE void run_form(const struct kernel_state *state, const struct part *part, int64_t count,
+                          bool bf16)
 {
-    if (state->dot && state->bf16)
-        dot_form(*part, few, count, true);
-    else if (state->dot)
-        dot_form(*part, few, count, false);
-    else if (state->bf16)
-        sum_form(*part, few, count, true);
-    else
-        sum_form(*part, few, count, false);
+    if (!state->dot) {
+        sum_form(part, state->few, count, bf16);
+        return;
+    }
+    for (int64_t i = 0; i < state->few; i += FEW_STEP) {
+        struct part group = *part;
+        group.vectors = float_at(part->vectors, i * part->vector_step, bf16);
+        group.y += i * part->y_vector;
+        dot_form(group, (int)smaller(state->few - i, FEW_STEP), count, bf16);
+    }
 }
 
 static void run_task(void *context, int64_t task, int thread)
@@ -334,13 +360,10 @@ static void run_task(void *context, int64_t task, int thread)
         part.y_vector = 1;
         part.y_line = area.sums_row;
     }
-    for (int64_t i = 0; i < state->few; i += FEW_STEP) {
-        struct part group = part;
-        group.vectors = float_at(part.vectors, i * part.vector_step, state->bf16);
-        group.y += i * part.y_vector;
-        int few = (int)(state->few - i < FEW_STEP ? state->few - i : FEW_STEP);
-        run_few(state, &group, few, state->columns ? area.rows : area.columns);
-    }
+    if (state->bf16)
+        run_form(state, &part, state->columns ? area.rows : area.columns, true);
+    else
+        run_form(state, &part, state->columns ? area.rows : area.columns, false);
     if (state->product.post.count)
         run_steps(job, &area);
     if (state->bf16)
