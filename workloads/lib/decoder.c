@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pre-norm layers: x += attention(norm(x)); x += ffn(norm(x)). Norms are of the root of the mean
+ * square; positions turn queries and keys (Su et al., 2021); several heads of queries share one of
+ * keys and values (Ainslie et al., 2023); ffn is (silu(x G) * (x U)) D (Shazeer, 2020). No layer
+ * has a bias. Weights are drawn so that activations keep their size through all layers. */
+#include "workloads/lib/decoder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/lib/layers.h"
+#include "workloads/lib/limits.h"
+
+const char *const decoder_phases[] = {"decode", "prefill", NULL};
+
+struct text {
+    const struct decoder *d;
+    int64_t batch, layers;
+    int64_t context; /* tokens before the one that is next; of a prompt: all */
+    bool decodes;
+    enum dtype cache;
+    int positions, at; /* values: [N, tokens]; of the caches' new rows, [N] */
+    int cosines, sines;
+};
+
+static int64_t tokens_of(const struct text *t)
+{
+    return t->decodes ? 1 : t->context;
+}
+
+/* ---- rotations ---- */
+
+/* 2 pi / the wavelength of pair i. What Llama 3.1 stretches are waves that do not fit into the
+ * 8192 tokens which it first learned from four times, in full those that do not fit once. */
+static double frequency(const struct decoder *d, int64_t i)
+{
+    double frequency = pow(d->theta, -2.0 * (double)i / (double)d->head_size);
+    if (d->stretch == 0)
+        return frequency;
+    double fits = 8192 * frequency / (2 * acos(-1));
+    double kept = fmin(fmax((fits - 1) / (4 - 1), 0), 1);
+    return (1 - kept) * frequency / d->stretch + kept * frequency;
+}
+
+/* Cosines or sines of all positions, [positions, D/2]. */
+static int rotations(struct graph *g, const struct text *t, const char *name,
+                     double (*of)(double angle))
+{
+    int64_t rows = t->context + t->decodes, pairs = t->d->head_size / 2;
+    float *data = malloc((size_t)(rows * pairs) * sizeof(*data));
+    if (!data) {
+        FAIL_NO_MEMORY(&g->err);
+        g->failed = true;
+        return NONE;
+    }
+    for (int64_t k = 0; k < rows * pairs; k++)
+        data[k] = (float)of((double)(k / pairs) * frequency(t->d, k % pairs));
+    int v = graph_const(g, name, DTYPE_F32, shape_of(rows, pairs), data);
+    free(data);
+    return v;
+}
+
+/* The one position of a token, or those of a prompt. */
+static bool place(struct graph *g, struct text *t)
+{
+    t->cosines = rotations(g, t, "cosines", cos);
+    t->sines = rotations(g, t, "sines", sin);
+    if (t->decodes) {
+        struct fill fill = {.kind = FILL_CONST, .a = (double)t->context};
+        t->at = graph_input(g, "position", DTYPE_I64, shape_of(t->batch), fill);
+        t->positions = reshape(g, t->at, 2, (int64_t[]){t->batch, 1});
+        return !g->failed;
+    }
+    int64_t count = t->batch * t->context, *all = malloc((size_t)count * sizeof(*all));
+    for (int64_t k = 0; all && k < count; k++)
+        all[k] = k % t->context;
+    if (!all)
+        FAIL_NO_MEMORY(&g->err);
+    else
+        t->positions =
+            graph_const(g, "positions", DTYPE_I64, shape_of(t->batch, t->context), all);
+    g->failed = g->failed || !all;
+    free(all);
+    return !g->failed;
+}
+
+/* ---- layers ---- */
+
+static int weight(struct graph *g, const char *name, struct shape shape, double bound)
+{
+    struct fill fill = {.kind = FILL_UNIFORM, .a = -bound, .b = bound};
+    return graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape, fill);
+}
+
+/* x [..., K] times weights [K, out]; what comes out is as large as what goes in, times gain. */
+static int linear(struct graph *g, int x, const char *name, int64_t out, double gain)
+{
+    int64_t in = dim_of(g, x, -1);
+    int w = weight(g, name, shape_of(in, out), gain * sqrt(3 / (double)in));
+    return graph_node(g, "MatMul", name, INPUTS(x, w), NO_ATTRS);
+}
+
+static int norm(struct graph *g, int x, const char *name, const struct decoder *d)
+{
+    struct fill fill = {.kind = FILL_UNIFORM, .a = 0.8, .b = 1.2};
+    int scale = graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape_of(dim_of(g, x, -1)),
+                            fill);
+    return graph_node(g, "RMSNormalization", name, INPUTS(x, scale),
+                      ATTRS(attr_int("axis", -1), attr_float("epsilon", d->epsilon)));
+}
+
+/* Queries or keys, turned by their positions; `heads` of them lie side by side. */
+static int placed(struct graph *g, int x, const char *name, int64_t heads, const struct text *t)
+{
+    const struct decoder *d = t->d;
+    int64_t tokens = tokens_of(t);
+    if (d->norms_heads) {
+        x = reshape(g, x, 4, (int64_t[]){t->batch, tokens, heads, d->head_size});
+        x = norm(g, x, name_of(g, "%s.norm", name), d);
+        x = reshape(g, x, 3, (int64_t[]){t->batch, tokens, heads * d->head_size});
+    }
+    return graph_node(g, "RotaryEmbedding", name_of(g, "%s.rotary", name),
+                      INPUTS(x, t->cosines, t->sines, t->positions),
+                      ATTRS(attr_int("num_heads", heads)));
+}
+
+/* What attention reads of the keys or values x of this step: a prompt's own; otherwise those of the
+ * cache, to which they are added. */
+static int cached(struct graph *g, int x, const char *name, const struct text *t)
+{
+    x = t->cache == DTYPE_F32 ? x : cast(g, x, t->cache);
+    if (!t->decodes) {
+        graph_rename(g, x, name);
+        graph_output(g, x);
+    } else {
+        struct shape shape = shape_of(t->batch, t->context + 1, dim_of(g, x, -1));
+        struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = 1};
+        int before = graph_state(g, name, t->cache, shape, fill);
+        x = graph_node(g, "TensorScatter", name_of(g, "%s.next", name), INPUTS(before, x, t->at),
+                       ATTRS(attr_int("axis", 1)));
+        graph_state_after(g, before, x);
+    }
+    return t->cache == DTYPE_F32 ? x : cast(g, x, DTYPE_F32);
+}
+
+static int attention(struct graph *g, int x, const char *name, const struct text *t)
+{
+    const struct decoder *d = t->d;
+    int64_t wide = d->heads * d->head_size, narrow = d->kv_heads * d->head_size;
+    const char *query = name_of(g, "%s.query", name), *key = name_of(g, "%s.key", name);
+    int q = placed(g, linear(g, x, query, wide, 1), query, d->heads, t);
+    int k = placed(g, linear(g, x, key, narrow, 1), key, d->kv_heads, t);
+    int v = linear(g, x, name_of(g, "%s.value", name), narrow, 1);
+    k = cached(g, k, name_of(g, "%s.keys", name), t);
+    v = cached(g, v, name_of(g, "%s.values", name), t);
+    x = graph_node(g, "Attention", name, INPUTS(q, k, v),
+                   ATTRS(attr_int("heads", d->heads), attr_int("kv_heads", d->kv_heads),
+                         attr_int("causal", 1)));
+    return linear(g, x, name_of(g, "%s.output", name), d->width, 1 / sqrt(2 * (double)t->layers));
+}
+
+static int feed_forward(struct graph *g, int x, const char *name, const struct text *t)
+{
+    const struct decoder *d = t->d;
+    int gate = linear(g, x, name_of(g, "%s.gate", name), d->inner, 1);
+    int up = linear(g, x, name_of(g, "%s.up", name), d->inner, 1);
+    x = mul(g, mul(g, gate, sigmoid(g, gate)), up);
+    return linear(g, x, name_of(g, "%s.down", name), d->width, 1 / sqrt(2 * (double)t->layers));
+}
+
+static int layer(struct graph *g, int x, const char *name, const struct text *t)
+{
+    int y = norm(g, x, name_of(g, "%s.attention.norm", name), t->d);
+    x = add(g, x, attention(g, y, name_of(g, "%s.attention", name), t));
+    y = norm(g, x, name_of(g, "%s.mlp.norm", name), t->d);
+    return add(g, x, feed_forward(g, y, name_of(g, "%s.mlp", name), t));
+}
+
+/* ---- the network ---- */
+
+/* The likeliest token after x [N, width], and the logits of all. */
+static void choose(struct graph *g, int x, int table, const struct decoder *d)
+{
+    int head = d->tied ? table
+                       : weight(g, "head", shape_of(d->vocabulary, d->width),
+                                sqrt(3 / (double)d->width));
+    int logits =
+        graph_node(g, "Gemm", "head", INPUTS(x, head), ATTRS(attr_int("transB", 1)));
+    int token = graph_node(g, "ArgMax", "choice", INPUTS(logits),
+                           ATTRS(attr_int("axis", 1), attr_int("keepdims", 0)));
+    graph_rename(g, logits, "logits");
+    graph_rename(g, token, "token");
+    graph_output(g, token);
+    graph_output(g, logits);
+}
+
+static void network(struct graph *g, struct text *t)
+{
+    const struct decoder *d = t->d;
+    struct fill words = {.kind = FILL_ZIPF, .a = 0, .b = (double)d->vocabulary};
+    int ids = graph_input(g, "tokens", DTYPE_I64, shape_of(t->batch, tokens_of(t)), words);
+    int table = weight(g, "embedding", shape_of(d->vocabulary, d->width),
+                       sqrt(3 / (double)d->width));
+    int x = gather(g, table, ids, 0);
+    if (!place(g, t))
+        return;
+    for (int64_t k = 0; k < t->layers; k++)
+        x = layer(g, x, name_of(g, "layer%d", (int)k), t);
+    int64_t last = tokens_of(t) - 1;
+    x = slice(g, x, (struct range){.axis = 1, .start = last, .stop = last + 1});
+    x = norm(g, reshape(g, x, 2, (int64_t[]){t->batch, d->width}), "norm", d);
+    choose(g, x, table, d);
+}
+
+void decoder_build(struct graph *g, const struct workload_config *config,
+                   const struct decoder *sizes)
+{
+    const char *size = config_text(config, "size");
+    struct text t = {.d = sizes,
+                     .batch = config->batch,
+                     .context = config_int(config, "context"),
+                     .decodes = strcmp(config_text(config, "phase"), "decode") == 0,
+                     .cache = config->precision == PRECISION_BF16 ? DTYPE_BF16 : DTYPE_F32};
+    while (t.d->size && strcmp(t.d->size, size) != 0)
+        t.d++;
+    int64_t depth = config_int(config, "depth");
+    t.layers = depth ? depth : t.d->layers;
+    if (at_most(g, "depth", t.layers, t.d->layers) &&
+        at_most(g, "context", t.context, t.d->positions - t.decodes))
+        network(g, &t);
+}

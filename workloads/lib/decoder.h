@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Language models that write word after word: decoders alone, as Llama and its kin are (Touvron et
+ * al., 2023). Two phases: the whole prompt at once up to the first word, and one word more after
+ * many, whose keys and values are in caches. */
+#ifndef WORKLOADS_LIB_DECODER_H
+#define WORKLOADS_LIB_DECODER_H
+
+#include "workloads/workload.h"
+
+/* The parameters of all; `name` of a size is a choice of the first. */
+#define DECODER_PARAMS(size, sizes)                                                                \
+    {"size", size, sizes, "which of the published networks"},                                      \
+        {"phase", "decode", decoder_phases,                                                        \
+         "decode: the next token of a text; prefill: a whole prompt and its first token"},         \
+        {"context", "512", NULL, "tokens of the prompt, or before the one that is next"},          \
+        {"depth", "0", NULL, "how many of the layers, from the first on (0: all)"},                     \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
+extern const char *const decoder_phases[];
+
+struct decoder {
+    const char *size;
+    int64_t layers, width, inner; /* inner: of the feed-forward net */
+    int64_t heads, kv_heads, head_size;
+    int64_t vocabulary, positions; /* positions: how long a text may be */
+    bool tied;                     /* the table of words is the last layer's weights, too */
+    bool norms_heads;              /* queries and keys are normalised head by head */
+    double epsilon;
+    double theta;   /* base of the rotations' wavelengths */
+    double stretch; /* Llama 3.1's: long waves are longer by this factor; 0: none are */
+};
+
+/* workload.build of a table of sizes, which ends with size NULL. */
+void decoder_build(struct graph *g, const struct workload_config *config,
+                   const struct decoder *sizes);
+
+#endif
