@@ -26,7 +26,7 @@ struct narrowing {
     int nodes, values;       /* of the graph as it was */
     bool *wide;              /* per node: computes in f32 */
     bool *was_f32;           /* per value */
-    bool *refused;           /* per node: by the judge */
+    bool *refused;           /* per node: by the judge, or by find_forms */
     struct readers *readers; /* per value */
     int *forms;              /* per value: itself in the other type; NONE: not made */
 };
@@ -83,6 +83,27 @@ static struct readers readers_of(const struct narrowing *n, const struct node *n
         r.narrow = r.narrow || n->readers[node->outputs[k]].narrow;
     }
     return r;
+}
+
+static bool is_made_of(const struct node *node, const struct state *state)
+{
+    bool makes = false, takes = false;
+    for (int k = 0; k < node->output_count; k++)
+        makes = makes ||
+                (node->outputs[k] == state->after && node->op->in_place >> (k < 31 ? k : 31) & 1);
+    for (int k = 0; k < node->op_inputs && makes; k++)
+        takes = takes || (node->inputs[k] == state->before && narrow_takes(node->op, k));
+    return takes;
+}
+
+/* Whether the node changes a state of f32 where it lies. It computes in f32: in another type all of
+ * the state would be cast to and fro, since a state keeps its type. */
+static bool changes_state(const struct graph *g, const struct node *node)
+{
+    for (int s = 0; s < g->state_count; s++)
+        if (is_f32(g, g->states[s].before) && is_made_of(node, &g->states[s]))
+            return true;
+    return false;
 }
 
 /* From the last node to the first: what only f32 reads is f32, so that nothing is rounded on the
@@ -339,6 +360,20 @@ static enum status ask_judge(struct narrowing *n, const struct narrow_judge *jud
                              dtype_name(n->to));
 }
 
+/* What a Cast widens has its narrow form already: a cache that is a state of 16 bits is read as it
+ * lies. */
+static void find_forms(struct narrowing *n)
+{
+    for (int i = 0; i < n->nodes; i++) {
+        const struct node *node = &n->g->nodes[i];
+        bool widens = is_cast(node) && is_f32(n->g, node->outputs[0]) &&
+                      n->g->values[node->inputs[0]].dtype == n->to;
+        n->refused[i] = n->refused[i] || widens || changes_state(n->g, node);
+        if (widens)
+            n->forms[node->outputs[0]] = node->inputs[0];
+    }
+}
+
 static enum status narrow(struct narrowing *n, const struct narrow_judge *judge, struct error *err)
 {
     struct graph *g = n->g;
@@ -359,6 +394,7 @@ static enum status narrow(struct narrowing *n, const struct narrow_judge *judge,
             g->values[g->nodes[i].inputs[0]].dtype == n->to)
             n->forms[g->nodes[i].outputs[0]] = g->nodes[i].inputs[0];
     TRY(ask_judge(n, judge, err));
+    find_forms(n);
     decide_by_readers(n);
     decide_by_inputs(n);
     for (int i = 0; i < n->nodes; i++)
