@@ -389,10 +389,6 @@ static enum status narrow(struct narrowing *n, const struct narrow_judge *judge,
         n->forms[v] = NONE;
         n->was_f32[v] = is_f32(g, v);
     }
-    for (int i = 0; i < n->nodes; i++) /* a Cast that the graph had already and that widens */
-        if (is_cast(&g->nodes[i]) && n->was_f32[g->nodes[i].outputs[0]] &&
-            g->values[g->nodes[i].inputs[0]].dtype == n->to)
-            n->forms[g->nodes[i].outputs[0]] = g->nodes[i].inputs[0];
     TRY(ask_judge(n, judge, err));
     find_forms(n);
     decide_by_readers(n);
