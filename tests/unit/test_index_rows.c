@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GatherND and ScatterND of the CPU where ONNX leaves the result open, and kernels of devices may
+ * Operators with indices on the CPU where ONNX leaves the result open, and kernels of devices may
  * differ: places that are named twice, on any number of threads, and indices outside. */
 #include <string.h>
 
@@ -67,11 +67,46 @@ TEST(the_last_of_several_updates_of_a_place_stands)
         for_kernels(&op_scatter_nd, &cases[k], check_order);
 }
 
+static const struct outside {
+    const struct op *op;
+    struct op_case c;
+    float want[4];
+} outside[] = {
+    {&op_scatter_nd,
+     {.name = "scatter", .inputs = "f32[2,2]=1,2,3,4 i64[3,2]=0,1,-3,0,1,2 f32[3]=7,8,9"},
+     {1, 7, 3, 4}},
+    {&op_gather_nd,
+     {.name = "gather", .inputs = "f32[2,2]=1,2,3,4 i64[4,2]=0,1,-3,0,1,2,-1,-1"},
+     {2, 0, 0, 4}},
+    {&op_tensor_scatter,
+     {.name = "half of a run", .inputs = "f32[2,2,1]=1,2,3,4 f32[2,2,1]=7,8,9,5 i64[2]=1,-1"},
+     {1, 7, 5, 4}},
+    {&op_tensor_scatter,
+     {.name = "all of a run",
+      .inputs = "f32[2,2,1]=1,2,3,4 f32[2,1,1]=7,8 i64[2]=9223372036854775807,"
+                "-9223372036854775807"},
+     {1, 2, 3, 4}},
+    {&op_rotary_embedding,
+     {.name = "positions", .inputs = "f32[1,1,2,2]=1,2,3,4 f32[2,1]=1 f32[2,1]=0 i64[1,2]=2,-1"},
+     {0, 0, 0, 0}},
+    {&op_rotary_embedding,
+     {.name = "the rest of a head",
+      .inputs = "f32[1,1,1,4]=1,2,3,4 f32[2,1]=1 f32[2,1]=0 i64[1,1]=9223372036854775807",
+      .attrs = "rotary_embedding_dim=2 interleaved=1"},
+     {0, 0, 3, 4}},
+};
+
+static const void *want_of(const struct op_case *c)
+{
+    int k = 0;
+    while (&outside[k].c != c)
+        k++;
+    return outside[k].want;
+}
+
 static void check_outside(const struct op *op, const struct op_case *c,
                           const struct kernel_setup *given)
 {
-    static const float scattered[] = {1, 7, 3, 4}, gathered[] = {2, 0, 0, 4};
-    const float *want = op == &op_scatter_nd ? scattered : gathered;
     struct error err = {0};
     struct kernel_setup setup = *given;
     struct kernel_case *kc;
@@ -80,18 +115,14 @@ static void check_outside(const struct op *op, const struct op_case *c,
     setup.graph = g;
     MUST(kernel_case_new, &setup, &kc);
     MUST(kernel_case_run, kc, 0);
-    if (memcmp(kernel_case_output(kc, 0), want, sizeof(scattered)) != 0)
-        fail_msg("%s by %s on %d threads", op->name, setup.kernel->name, pool_threads(setup.pool));
+    if (memcmp(kernel_case_output(kc, 0), want_of(c), 4 * sizeof(float)) != 0)
+        fail_msg("%s by %s on %d threads", c->name, setup.kernel->name, pool_threads(setup.pool));
     kernel_case_free(kc);
     graph_free(g);
 }
 
 TEST(an_index_outside_reads_a_zero_and_writes_nothing)
 {
-    static const struct op_case scatter = {
-        .name = "scatter", .inputs = "f32[2,2]=1,2,3,4 i64[3,2]=0,1,-3,0,1,2 f32[3]=7,8,9"};
-    static const struct op_case gather = {.name = "gather",
-                                          .inputs = "f32[2,2]=1,2,3,4 i64[4,2]=0,1,-3,0,1,2,-1,-1"};
-    for_kernels(&op_scatter_nd, &scatter, check_outside);
-    for_kernels(&op_gather_nd, &gather, check_outside);
+    for (int k = 0; k < ARRAY_COUNT(outside); k++)
+        for_kernels(outside[k].op, &outside[k].c, check_outside);
 }
