@@ -458,6 +458,14 @@ static bool can_be_in_place(const struct exe *exe, const struct state *state)
            !read_later(exe, state->before, after->first);
 }
 
+/* What follows the state lies in its place, and so does what shows it in another shape. */
+static void place_over(struct exe *exe, const struct state *state)
+{
+    for (int v = 0; v < exe->g->value_count; v++)
+        if (exe->places[v].root == state->after)
+            exe->places[v].root = state->before;
+}
+
 static enum status place_states(struct exe *exe, struct error *err)
 {
     exe->moved = arena_array(&exe->arena, (size_t)exe->g->state_count + 1, sizeof(*exe->moved));
@@ -469,7 +477,7 @@ static enum status place_states(struct exe *exe, struct error *err)
         if (state->after == NONE)
             continue;
         if (can_be_in_place(exe, state))
-            exe->places[state->after].root = state->before;
+            place_over(exe, state);
         else
             exe->moved[exe->moved_count++] = k;
     }
