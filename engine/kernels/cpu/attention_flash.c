@@ -11,12 +11,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
-#include "engine/kernels/lib/attention_tiles.h"
+#include "engine/kernels/lib/attention_scores.h"
+#include "engine/kernels/lib/simd_square.h"
 #include "engine/ops/lib/strided.h"
 
 enum {
-    NR = TILE_KEYS,
+    NR = 2 * VL,
     MR = VL == 16  ? 12
          : VL == 8 ? 6
                    : 4,        /* rows: MR x 2 sums fit the registers */
@@ -131,6 +133,43 @@ static size_t workspace(const struct kernel_state *p)
 
 /* ---- packing ---- */
 
+struct head_rows {
+    int64_t size;     /* elements of a head */
+    int64_t depth;    /* floats or words of it */
+    bool bf16, words; /* how they lie in memory, and in columns */
+    float *wide;      /* bf16 that are not words: [VL][size] as floats, on their way */
+};
+
+/* Columns of words: their bits stay as they are. */
+static void turn_words(const float *from, int64_t depth, struct turn turn, int64_t rows)
+{
+    for (int64_t at = 0; at < depth; at += VL) {
+        float *to[VL];
+        for (int64_t i = 0; i < VL; i++)
+            to[i] = turn.to + (at + i) * turn.to_row;
+        turn_columns(from + at, turn.from_row / 2, to, smaller(depth - at, VL), rows);
+    }
+}
+
+/* Columns of the rows from element `at` on, VL at most; scale: of all but words. */
+static void turn_head_rows(const struct head_rows *h, const void *from, int64_t at,
+                           struct turn turn, int64_t rows, float scale)
+{
+    turn.from = float_at(from, at, h->bf16);
+    if (h->words) {
+        turn_words(turn.from, h->depth, turn, rows);
+        return;
+    }
+    if (h->bf16) {
+        for (int64_t r = 0; r < rows && r < VL; r++)
+            floats_widen((const uint16_t *)from + at + r * turn.from_row, h->wide + r * h->size,
+                         h->size);
+        turn.from = h->wide;
+        turn.from_row = h->size;
+    }
+    turn_rows(turn, rows, h->size, vf_set1(scale));
+}
+
 static struct head_rows rows_of(const struct kernel_state *job, const struct scratch *s)
 {
     return (struct head_rows){.size = job->s.head_size,
@@ -192,6 +231,24 @@ static void pack_queries(const struct kernel_state *job, const struct scratch *s
 }
 
 /* ---- products ---- */
+
+/* sums[r] = sum over k of left[k left_step + r left_row] right[k][0 .. NR); rows and words
+ * are constants. */
+SIMD_INLINE void multiply_tile(const float *left, int64_t left_step, int64_t left_row,
+                               const float *right, int64_t count, vf (*sums)[2], int rows,
+                               bool words)
+{
+    for (int r = 0; r < rows; r++)
+        sums[r][0] = sums[r][1] = vf_zero();
+    for (int64_t k = 0; k < count; k++) {
+        vf b0 = vf_load(right + k * NR), b1 = vf_load(right + k * NR + VL);
+        for (int r = 0; r < rows; r++) {
+            vf a = vf_set1(left[k * left_step + r * left_row]);
+            sums[r][0] = words ? dot_words(sums[r][0], a, b0) : vf_fma(a, b0, sums[r][0]);
+            sums[r][1] = words ? dot_words(sums[r][1], a, b1) : vf_fma(a, b1, sums[r][1]);
+        }
+    }
+}
 
 /* Scores of `rows` queries from row `first` of the block, against a chunk of keys. */
 SIMD_INLINE void score_rows(const struct kernel_state *job, const struct scratch *s, int64_t key,

@@ -9,8 +9,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers/integers.h"
 #include "engine/graph/kernel.h"
-#include "engine/kernels/lib/attention_tiles.h"
+#include "engine/kernels/lib/attention_scores.h"
+#include "engine/kernels/lib/simd_square.h"
 #include "engine/ops/lib/strided.h"
 
 enum {
@@ -18,10 +20,10 @@ enum {
     ROWS_MAX = 128,   /* of all heads that share their keys */
     STRETCH = 256,    /* keys of a task */
     SCORE_STRIDE = STRETCH + 16,
-    PIECE = VL == 16 ? 8 : 4, /* rows of scores at a time: PIECE x 2 sums */
-    SUMS = VL == 16 ? 4 : 2,  /* rows of results at a time: SUMS x WIDE sums */
-    WIDE = 4,                 /* vectors of a result at a time */
-    AHEAD = TILE_KEYS,        /* keys between what is read and what is prefetched */
+    SUMS = VL == 16 ? 4 : 2, /* rows at a time, of scores and of results */
+    WIDE = 4,                /* vectors of a result at a time */
+    PAIR = 2,                /* keys that share the reading of queries */
+    AHEAD = 32,              /* keys between what is read and what is prefetched */
     LINE = 64,
 };
 
@@ -33,6 +35,7 @@ struct kernel_state {
     void *y;
     bool masked, bf16, words;
     int64_t depth;     /* floats or words of a query or key */
+    int64_t pitch;     /* the same of a packed query: whole vectors */
     int64_t rows;      /* queries of the heads that share keys: head by head */
     int64_t stretches; /* of a head's keys */
     int64_t width;     /* floats of a row's partial result: largest, total, sums */
@@ -44,10 +47,8 @@ struct kernel_state {
 
 /* The memory of a thread. */
 struct scratch {
-    float *queries; /* [depth][rows], scaled unless they are words */
-    float *tile;    /* [depth][TILE_KEYS] */
+    float *queries; /* [rows][pitch], scaled unless they are words; zeros after the depth */
     float *scores;  /* [rows][SCORE_STRIDE] */
-    float *wide;    /* see struct head_rows */
     float *sums;    /* [rows][width], if there is one stretch */
 };
 
@@ -57,8 +58,7 @@ enum { LARGEST, TOTAL, SUM };
 
 static size_t lay_out(const struct kernel_state *p, char *base, struct scratch *s)
 {
-    const int64_t counts[] = {p->depth * p->rows, p->depth * TILE_KEYS, p->rows * SCORE_STRIDE,
-                              p->bf16 && !p->words ? VL * p->s.head_size : 0,
+    const int64_t counts[] = {p->rows * p->pitch, p->rows * SCORE_STRIDE,
                               p->stretches > 1 ? 0 : p->rows * p->width};
     float *parts[ARRAY_COUNT(counts)];
     size_t at = 0;
@@ -67,7 +67,7 @@ static size_t lay_out(const struct kernel_state *p, char *base, struct scratch *
         at += (size_t)round_up(counts[k], ALIGN_TENSOR / (int64_t)sizeof(float)) * sizeof(float);
     }
     if (s)
-        *s = (struct scratch){parts[0], parts[1], parts[2], parts[3], parts[4]};
+        *s = (struct scratch){parts[0], parts[1], parts[2]};
     return at;
 }
 
@@ -94,6 +94,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                            (long long)s->queries, (int)QUERIES_MAX, (int)ROWS_MAX);
     p->words = attention_has_words(s, p->bf16);
     p->depth = p->words ? s->head_size / 2 : s->head_size;
+    p->pitch = round_up(p->depth, VL);
     p->stretches = divide_up(s->keys, STRETCH);
     p->width = SUM + s->head_size;
     p->threads = q->threads;
@@ -148,15 +149,18 @@ static const void *query_at(const struct task *t, int64_t row)
 static void pack_queries(const struct task *t)
 {
     const struct kernel_state *job = t->job;
+    vf scale = vf_set1((float)job->s.scale);
     for (int64_t r = 0; r < job->rows; r++) {
         const void *q = query_at(t, r);
-        for (int64_t d = 0; d < job->depth; d++) {
-            float *to = &t->s.queries[d * job->rows + r];
+        float *to = t->s.queries + r * job->pitch;
+        for (int64_t d = 0; d < job->depth; d += VL) {
+            vm lanes = vm_first(job->depth - d);
             if (job->words)
-                memcpy(to, (const char *)q + d * 4, sizeof(*to));
+                vf_store(to + d, vf_load_m((const float *)q + d, lanes));
+            else if (job->bf16)
+                vf_store(to + d, vf_mul(scale, vf_read_m(q, d, lanes, true)));
             else
-                *to = (float)job->s.scale *
-                      (job->bf16 ? float_read(q, d, true) : float_read(q, d, false));
+                vf_store(to + d, vf_mul(scale, vf_read_m(q, d, lanes, false)));
         }
     }
 }
@@ -168,60 +172,87 @@ static int64_t start_of(const struct task *t, int64_t start, int64_t row)
     return start + (t->batch * a->keys + t->key) * row + t->head * a->head_size;
 }
 
-/* The lines of `count` rows, since rows of other heads lie between them. */
-SIMD_INLINE void prefetch_rows(const struct task *t, const void *from, int64_t row, int64_t count)
+/* The lines of a row to the second cache: between the rows of a head may lie those of others, and
+ * then all of them fall on few lines of the first. */
+SIMD_INLINE void prefetch_row(const struct task *t, const void *row, bool bf16)
 {
-    int64_t bytes = t->job->bf16 ? 2 : 4, size = t->job->s.head_size * bytes;
-    for (int64_t r = 0; r < count; r++)
-        for (int64_t at = 0; at < size; at += LINE)
-            simd_prefetch((const char *)from + r * row * bytes + at);
+    int64_t bytes = t->job->s.head_size * (bf16 ? 2 : 4);
+    for (int64_t at = 0; at < bytes; at += LINE)
+        simd_prefetch_second((const char *)row + at);
 }
 
-/* Of the keys of the tile and rows [first, first + rows), a constant. */
-SIMD_INLINE void score_rows(const struct task *t, int64_t key, int64_t first, int rows, bool words)
+/* Part of a key, as floats or, in the bits of floats, as words. */
+SIMD_INLINE vf key_part(const void *key, int64_t d, vm lanes, bool bf16, bool words)
+{
+    return words ? vf_load_m((const float *)key + d, lanes) : vf_read_m(key, d, lanes, bf16);
+}
+
+/* Products of `keys` keys with rows [first, first + rows), not yet summed over the lanes; rows and
+ * keys are constants. dots: [row][key of the vector]. */
+SIMD_INLINE void dot_keys(const struct task *t, const void *key, int64_t first, int rows, int keys,
+                          vf (*dots)[VL], bool bf16, bool words)
 {
     const struct kernel_state *job = t->job;
-    vf sums[PIECE][2], scale = vf_set1((float)job->s.scale);
-    multiply_tile(t->s.queries + first, job->rows, 1, t->s.tile, job->depth, sums, rows, words);
+    const float *q = t->s.queries + first * job->pitch;
+    vf sums[SUMS][PAIR];
     for (int r = 0; r < rows; r++)
-        for (int n = 0; n < 2; n++)
-            vf_store(t->s.scores + (first + r) * SCORE_STRIDE + key + n * VL,
-                     words ? vf_mul(scale, sums[r][n]) : sums[r][n]);
+        for (int j = 0; j < keys; j++)
+            sums[r][j] = vf_zero();
+    for (int64_t d = 0; d < job->depth; d += VL) {
+        vm lanes = vm_first(job->depth - d);
+        vf part[PAIR];
+        for (int j = 0; j < keys; j++)
+            part[j] = key_part(float_at(key, j * job->s.k_row, bf16), d, lanes, bf16, words);
+        for (int r = 0; r < rows; r++) {
+            vf query = vf_load(q + r * job->pitch + d);
+            for (int j = 0; j < keys; j++)
+                sums[r][j] = words ? dot_words(sums[r][j], query, part[j])
+                                   : vf_fma(query, part[j], sums[r][j]);
+        }
+    }
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < keys; j++)
+            dots[r][j] = sums[r][j];
 }
 
-SIMD_INLINE void score_tile(const struct task *t, int64_t key, bool words)
-{
-    int64_t first = 0, rows = t->job->rows;
-    for (; first + PIECE <= rows; first += PIECE)
-        score_rows(t, key, first, PIECE, words);
-    for (; first + 4 <= rows; first += 4)
-        score_rows(t, key, first, 4, words);
-    for (; first < rows; first++)
-        score_rows(t, key, first, 1, words);
-}
-
-static void score_keys(const struct task *t)
+/* Scores of a vector of keys, `count` of which there are; rows is a constant. */
+SIMD_INLINE void score_vector(const struct task *t, const void *key, int64_t at, int64_t count,
+                              int64_t first, int rows, bool bf16, bool words)
 {
     const struct kernel_state *job = t->job;
-    struct head_rows head = {.size = job->s.head_size,
-                             .depth = job->depth,
-                             .bf16 = job->bf16,
-                             .words = job->words,
-                             .wide = t->s.wide};
-    int64_t row = job->s.k_row, start = start_of(t, job->s.k_start, row);
-    for (int64_t key = 0; key < t->count; key += TILE_KEYS) {
-        int64_t left = t->count - key, at = start + key * row;
-        if (left > AHEAD)
-            prefetch_rows(t, float_at(job->k, at + AHEAD * row, job->bf16), row,
-                          smaller(left - AHEAD, TILE_KEYS));
-        for (int64_t j = 0; j < TILE_KEYS; j += VL) {
-            struct turn turn = {.from_row = row, .to = t->s.tile + j, .to_row = TILE_KEYS};
-            turn_head_rows(&head, job->k, at + j * row, turn, left - j, 1.0f);
+    vf dots[SUMS][VL], scale = vf_set1(words ? (float)job->s.scale : 1);
+    int64_t j = 0;
+    for (; j + PAIR <= count && j + PAIR <= VL;
+         j += PAIR, key = float_at(key, PAIR * job->s.k_row, bf16)) {
+        if (first == 0 && at + j + AHEAD + 1 < t->count) {
+            prefetch_row(t, float_at(key, AHEAD * job->s.k_row, bf16), bf16);
+            prefetch_row(t, float_at(key, (AHEAD + 1) * job->s.k_row, bf16), bf16);
         }
-        if (job->words)
-            score_tile(t, key, true);
-        else
-            score_tile(t, key, false);
+        vf(*to)[VL] = (vf(*)[VL]) & dots[0][j];
+        dot_keys(t, key, first, rows, PAIR, to, bf16, words);
+    }
+    if (j < count && j < VL) {
+        dot_keys(t, key, first, rows, 1, (vf(*)[VL]) & dots[0][j], bf16, words);
+        j++;
+    }
+    for (; j < VL; j++)
+        for (int r = 0; r < rows; r++)
+            dots[r][j] = vf_zero();
+    for (int r = 0; r < rows; r++)
+        vf_store(t->s.scores + (first + r) * SCORE_STRIDE + at, vf_mul(scale, sum_rows(dots[r])));
+}
+
+SIMD_INLINE void score_keys(const struct task *t, bool bf16, bool words)
+{
+    const struct kernel_state *job = t->job;
+    int64_t row = job->s.k_row, rows = job->rows;
+    const void *key = float_at(job->k, start_of(t, job->s.k_start, row), bf16);
+    for (int64_t at = 0; at < t->count; at += VL, key = float_at(key, VL * row, bf16)) {
+        int64_t first = 0, count = t->count - at;
+        for (; first + SUMS <= rows; first += SUMS)
+            score_vector(t, key, at, count, first, SUMS, bf16, words);
+        for (; first < rows; first++)
+            score_vector(t, key, at, count, first, 1, bf16, words);
     }
 }
 
@@ -260,7 +291,7 @@ SIMD_INLINE void weigh_values(const struct task *t, int64_t first, int rows, int
             sums[r][n] = vf_zero();
     for (int64_t j = 0; j < t->count; j++, v = float_at(v, a->v_row, bf16)) {
         if (first == 0 && d == 0 && j + AHEAD < t->count)
-            prefetch_rows(t, float_at(v, AHEAD * a->v_row, bf16), a->v_row, 1);
+            prefetch_row(t, float_at(v, AHEAD * a->v_row, bf16), bf16);
         for (int n = 0; n < wide; n++) {
             vf value =
                 n < wide - 1 ? vf_read(v, d + n * VL, bf16) : vf_read_m(v, d + n * VL, last, bf16);
@@ -323,19 +354,25 @@ static int64_t result_at(const struct kernel_state *job, int64_t head, int64_t r
     return ((batch * a->queries + row % a->queries) * a->heads + own) * a->head_size;
 }
 
+/* The heads of a stretch follow each other: their keys may lie on the same pages. */
 static void run_stretch(void *context, int64_t item, int thread)
 {
     const struct kernel_state *job = context;
-    int64_t head = item / job->stretches, stretch = item % job->stretches;
-    struct task t = {.job = job,
-                     .batch = head / job->s.kv_heads,
-                     .head = head % job->s.kv_heads,
-                     .key = stretch * STRETCH};
+    int64_t kv_heads = job->s.kv_heads, stretch = item / kv_heads % job->stretches;
+    int64_t batch = item / kv_heads / job->stretches, head = batch * kv_heads + item % kv_heads;
+    struct task t = {.job = job, .batch = batch, .head = item % kv_heads, .key = stretch * STRETCH};
     t.count = smaller(job->s.keys - t.key, STRETCH);
     lay_out(job, job->scratch + (size_t)thread * job->thread_bytes, &t.s);
-    t.sums = job->stretches > 1 ? job->partial + item * job->rows * job->width : t.s.sums;
+    t.sums = t.s.sums;
+    if (job->stretches > 1)
+        t.sums = job->partial + (head * job->stretches + stretch) * job->rows * job->width;
     pack_queries(&t);
-    score_keys(&t);
+    if (job->words)
+        score_keys(&t, true, true);
+    else if (job->bf16)
+        score_keys(&t, true, false);
+    else
+        score_keys(&t, false, false);
     for (int64_t row = 0; row < job->rows; row++)
         soften_row(&t, row);
     if (job->bf16)

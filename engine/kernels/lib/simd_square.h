@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A square of VL x VL floats in registers (16 x 16 with AVX-512, 8 x 8 with AVX2), transposed by
- * interleaving pairs of rows of ever larger groups. */
+ * interleaving pairs of rows of ever larger groups; sum_rows adds what meets on the way instead and
+ * gives the sum of each row (r is overwritten). */
 #ifndef ENGINE_KERNELS_LIB_SIMD_SQUARE_H
 #define ENGINE_KERNELS_LIB_SIMD_SQUARE_H
 
@@ -32,6 +33,24 @@ SIMD_INLINE void transpose_square(vf r[VL])
     }
 }
 
+SIMD_INLINE vf sum_rows(vf r[VL])
+{
+    for (int k = 0; k < VL; k += 2) /* pairs of each two rows side by side */
+        r[k / 2] =
+            _mm512_add_ps(_mm512_unpacklo_ps(r[k], r[k + 1]), _mm512_unpackhi_ps(r[k], r[k + 1]));
+    for (int k = 0; k < VL / 2; k += 2) { /* quarters of each four */
+        vf a = r[k], b = r[k + 1];
+        r[k / 2] = _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+    }
+    for (int n = 4; n > 1; n /= 2) /* halves of each eight, then wholes */
+        for (int k = 0; k < n; k += 2) {
+            vf a = r[k], b = r[k + 1];
+            r[k / 2] =
+                _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+        }
+    return r[0];
+}
+
 #elif defined(__AVX2__)
 
 SIMD_INLINE void transpose_square(vf r[VL])
@@ -51,11 +70,29 @@ SIMD_INLINE void transpose_square(vf r[VL])
     }
 }
 
+SIMD_INLINE vf sum_rows(vf r[VL])
+{
+    for (int k = 0; k < VL; k += 2)
+        r[k / 2] =
+            _mm256_add_ps(_mm256_unpacklo_ps(r[k], r[k + 1]), _mm256_unpackhi_ps(r[k], r[k + 1]));
+    for (int k = 0; k < VL / 2; k += 2) {
+        vf a = r[k], b = r[k + 1];
+        r[k / 2] = _mm256_add_ps(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xee));
+    }
+    return _mm256_add_ps(_mm256_permute2f128_ps(r[0], r[1], 0x20),
+                         _mm256_permute2f128_ps(r[0], r[1], 0x31));
+}
+
 #else
 
 SIMD_INLINE void transpose_square(vf r[VL])
 {
     (void)r;
+}
+
+SIMD_INLINE vf sum_rows(vf r[VL])
+{
+    return r[0];
 }
 
 #endif
