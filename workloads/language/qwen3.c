@@ -9,8 +9,8 @@ static const struct param params[] = {DECODER_PARAMS("0.6b", sizes)};
 
 #define QWEN3(name, depth, wide, q, ffn)                                                           \
     .size = (name), .layers = (depth), .width = (wide), .heads = (q), .kv_heads = 8,               \
-    .head_size = 128, .inner = (ffn), .vocabulary = 151936, .positions = 40960,                    \
-    .epsilon = 1e-6, .theta = 1e6, .norms_heads = true
+    .head_size = 128, .inner = (ffn), .vocabulary = 151936, .positions = 40960, .epsilon = 1e-6,   \
+    .theta = 1e6, .norms_heads = true
 
 static const struct decoder networks[] = {
     {QWEN3("0.6b", 28, 1024, 16, 3072), .tied = true},

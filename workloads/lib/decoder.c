@@ -79,8 +79,7 @@ static bool place(struct graph *g, struct text *t)
     if (!all)
         FAIL_NO_MEMORY(&g->err);
     else
-        t->positions =
-            graph_const(g, "positions", DTYPE_I64, shape_of(t->batch, t->context), all);
+        t->positions = graph_const(g, "positions", DTYPE_I64, shape_of(t->batch, t->context), all);
     g->failed = g->failed || !all;
     free(all);
     return !g->failed;
@@ -105,8 +104,8 @@ static int linear(struct graph *g, int x, const char *name, int64_t out, double 
 static int norm(struct graph *g, int x, const char *name, const struct decoder *d)
 {
     struct fill fill = {.kind = FILL_UNIFORM, .a = 0.8, .b = 1.2};
-    int scale = graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape_of(dim_of(g, x, -1)),
-                            fill);
+    int scale =
+        graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape_of(dim_of(g, x, -1)), fill);
     return graph_node(g, "RMSNormalization", name, INPUTS(x, scale),
                       ATTRS(attr_int("axis", -1), attr_float("epsilon", d->epsilon)));
 }
@@ -126,23 +125,63 @@ static int placed(struct graph *g, int x, const char *name, int64_t heads, const
                       ATTRS(attr_int("num_heads", heads)));
 }
 
-/* What attention reads of the keys or values x of this step: a prompt's own; otherwise those of the
- * cache, to which they are added. */
+/* The cache of the keys or values x of a prompt, for what is decoded after it: [N, heads, tokens,
+ * D], so that each head's lie in one run. */
+static void fill_cache(struct graph *g, int x, const char *name, const struct text *t)
+{
+    const struct decoder *d = t->d;
+    x = reshape(g, x, 4, (int64_t[]){t->batch, t->context, d->kv_heads, d->head_size});
+    x = transpose(g, x, 4, (int64_t[]){0, 2, 1, 3});
+    x = t->cache == DTYPE_F32 ? x : cast(g, x, t->cache);
+    graph_rename(g, x, name);
+    graph_output(g, x);
+}
+
+/* The keys or values x of a token join those of the cache, which is a state; returns all of them,
+ * each head by itself: [N heads, tokens, D]. */
 static int cached(struct graph *g, int x, const char *name, const struct text *t)
 {
+    const struct decoder *d = t->d;
+    int64_t tokens = t->context + 1;
+    struct shape shape = shape_of(t->batch, d->kv_heads, tokens, d->head_size);
+    struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = 1};
     x = t->cache == DTYPE_F32 ? x : cast(g, x, t->cache);
-    if (!t->decodes) {
-        graph_rename(g, x, name);
-        graph_output(g, x);
-    } else {
-        struct shape shape = shape_of(t->batch, t->context + 1, dim_of(g, x, -1));
-        struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = 1};
-        int before = graph_state(g, name, t->cache, shape, fill);
-        x = graph_node(g, "TensorScatter", name_of(g, "%s.next", name), INPUTS(before, x, t->at),
-                       ATTRS(attr_int("axis", 1)));
-        graph_state_after(g, before, x);
-    }
+    x = reshape(g, x, 4, (int64_t[]){t->batch, d->kv_heads, 1, d->head_size});
+    int before = graph_state(g, name, t->cache, shape, fill);
+    x = graph_node(g, "TensorScatter", name_of(g, "%s.next", name), INPUTS(before, x, t->at),
+                   NO_ATTRS);
+    graph_state_after(g, before, x);
+    x = reshape(g, x, 3, (int64_t[]){t->batch * d->kv_heads, tokens, d->head_size});
     return t->cache == DTYPE_F32 ? x : cast(g, x, DTYPE_F32);
+}
+
+static int attend(struct graph *g, const char *name, const int *qkv, int64_t heads,
+                  int64_t kv_heads)
+{
+    return graph_node(
+        g, "Attention", name, 3, qkv,
+        ATTRS(attr_int("heads", heads), attr_int("kv_heads", kv_heads), attr_int("causal", 1)));
+}
+
+/* Of a token: each head of keys and values is attended to as if it were a text of its own. */
+static int attend_to_cache(struct graph *g, const char *name, int q, int k, int v,
+                           const struct text *t)
+{
+    const struct decoder *d = t->d;
+    int64_t group = d->heads / d->kv_heads;
+    k = cached(g, k, name_of(g, "%s.keys", name), t);
+    v = cached(g, v, name_of(g, "%s.values", name), t);
+    q = reshape(g, q, 3, (int64_t[]){t->batch * d->kv_heads, 1, group * d->head_size});
+    int x = attend(g, name, (int[]){q, k, v}, group, 1);
+    return reshape(g, x, 3, (int64_t[]){t->batch, 1, d->heads * d->head_size});
+}
+
+static int attend_to_prompt(struct graph *g, const char *name, int q, int k, int v,
+                            const struct text *t)
+{
+    fill_cache(g, k, name_of(g, "%s.keys", name), t);
+    fill_cache(g, v, name_of(g, "%s.values", name), t);
+    return attend(g, name, (int[]){q, k, v}, t->d->heads, t->d->kv_heads);
 }
 
 static int attention(struct graph *g, int x, const char *name, const struct text *t)
@@ -153,11 +192,7 @@ static int attention(struct graph *g, int x, const char *name, const struct text
     int q = placed(g, linear(g, x, query, wide, 1), query, d->heads, t);
     int k = placed(g, linear(g, x, key, narrow, 1), key, d->kv_heads, t);
     int v = linear(g, x, name_of(g, "%s.value", name), narrow, 1);
-    k = cached(g, k, name_of(g, "%s.keys", name), t);
-    v = cached(g, v, name_of(g, "%s.values", name), t);
-    x = graph_node(g, "Attention", name, INPUTS(q, k, v),
-                   ATTRS(attr_int("heads", d->heads), attr_int("kv_heads", d->kv_heads),
-                         attr_int("causal", 1)));
+    x = t->decodes ? attend_to_cache(g, name, q, k, v, t) : attend_to_prompt(g, name, q, k, v, t);
     return linear(g, x, name_of(g, "%s.output", name), d->width, 1 / sqrt(2 * (double)t->layers));
 }
 
@@ -183,11 +218,10 @@ static int layer(struct graph *g, int x, const char *name, const struct text *t)
 /* The likeliest token after x [N, width], and the logits of all. */
 static void choose(struct graph *g, int x, int table, const struct decoder *d)
 {
-    int head = d->tied ? table
-                       : weight(g, "head", shape_of(d->vocabulary, d->width),
-                                sqrt(3 / (double)d->width));
-    int logits =
-        graph_node(g, "Gemm", "head", INPUTS(x, head), ATTRS(attr_int("transB", 1)));
+    int head =
+        d->tied ? table
+                : weight(g, "head", shape_of(d->vocabulary, d->width), sqrt(3 / (double)d->width));
+    int logits = graph_node(g, "Gemm", "head", INPUTS(x, head), ATTRS(attr_int("transB", 1)));
     int token = graph_node(g, "ArgMax", "choice", INPUTS(logits),
                            ATTRS(attr_int("axis", 1), attr_int("keepdims", 0)));
     graph_rename(g, logits, "logits");
@@ -201,8 +235,8 @@ static void network(struct graph *g, struct text *t)
     const struct decoder *d = t->d;
     struct fill words = {.kind = FILL_ZIPF, .a = 0, .b = (double)d->vocabulary};
     int ids = graph_input(g, "tokens", DTYPE_I64, shape_of(t->batch, tokens_of(t)), words);
-    int table = weight(g, "embedding", shape_of(d->vocabulary, d->width),
-                       sqrt(3 / (double)d->width));
+    int table =
+        weight(g, "embedding", shape_of(d->vocabulary, d->width), sqrt(3 / (double)d->width));
     int x = gather(g, table, ids, 0);
     if (!place(g, t))
         return;
