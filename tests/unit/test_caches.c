@@ -10,12 +10,19 @@
 
 enum { BATCH = 2, HEADS = 3, SIZE = 16, POSITIONS = 40, STEPS = 7, VALUES_MAX = 8 };
 
+/* Heads as samples of their own: what shows a state's next contents lies where they do. */
+static int by_heads(struct graph *g, int x)
+{
+    struct shape shape = gradient_shape(g, x);
+    const int64_t flat[] = {BATCH * HEADS, shape.dim[2], shape.dim[3]};
+    return graph_node(g, "Reshape", NULL, INPUTS(x, graph_const_i64(g, 3, flat)), NO_ATTRS);
+}
+
 /* What queries make of all keys; `round`: the cache goes on at its start when it is full. */
 static struct graph *decoder(enum dtype dtype, bool round)
 {
     struct graph *g = graph_new("decoder");
     struct fill zero = {.kind = FILL_CONST};
-    int64_t perm[] = {0, 1, 3, 2};
     int at = graph_input(g, "at", DTYPE_I64, shape_of(BATCH), zero);
     int key = noise_input(g, "key", shape_of(BATCH, HEADS, 1, SIZE));
     int query = noise_input(g, "query", shape_of(BATCH, HEADS, 1, SIZE));
@@ -31,7 +38,11 @@ static struct graph *decoder(enum dtype dtype, bool round)
                           ATTRS(attr_string("mode", round ? "circular" : "linear")));
     graph_state_after(g, past, keys);
     keys = make_cast(g, keys, DTYPE_F32);
-    keys = graph_node(g, "Transpose", NULL, INPUTS(keys), ATTRS(attr_ints("perm", 4, perm)));
+    if (!round) {
+        keys = by_heads(g, keys);
+        query = by_heads(g, query);
+    }
+    keys = make_transposed(g, keys);
     graph_output(g, graph_node(g, "MatMul", NULL, INPUTS(query, keys), NO_ATTRS));
     MUST(graph_check, g);
     return g;
