@@ -11,6 +11,7 @@
  *   function.c   local functions, inlined
  *   counted.c    sizes that are known only at run time
  *   needed.c     which inputs' contents decide shapes
+ *   attention.c  Attention, as ours or as several nodes; attention_mask.c: its masks
  *   fills.c      contents for inputs when nobody gives them
  */
 #ifndef WORKLOADS_ONNX_IMPORT_IMPORT_H
@@ -99,6 +100,17 @@ enum status check_attr_kind(const struct attr *attr, struct error *err);
 enum status check_draft_types(const struct graph *g, const struct draft *d, struct error *err);
 /* Attributes, and contents of inputs that decide shapes. */
 enum status check_draft_numbers(const struct graph *g, const struct draft *d, struct error *err);
+
+/* ONNX's Attention: values that no output of the node stands for are NONE. */
+enum {
+    ATTENTION_Y,
+    ATTENTION_PRESENT_KEY,
+    ATTENTION_PRESENT_VALUE,
+    ATTENTION_SCORES,
+    ATTENTION_OUTPUTS
+};
+enum status import_attention(struct importer *im, struct draft *d, const Onnx__NodeProto *node,
+                             int *outputs, struct error *err);
 
 /* Whether it is If, Loop or Scan; and inlining them. */
 bool is_control(const Onnx__NodeProto *node);

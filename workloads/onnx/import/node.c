@@ -243,6 +243,27 @@ static enum status import_plain(struct importer *im, struct scope *scope,
     return STATUS_OK;
 }
 
+/* Our Attention has a domain of its own, and does part of what ONNX's does. */
+static bool is_attention(const struct scope *scope, const Onnx__NodeProto *node)
+{
+    enum { SINCE = 23 };
+    return is_onnx_domain(node->domain) && scope->opset >= SINCE &&
+           strcmp(text_of(node->op_type), op_attention.name) == 0;
+}
+
+static enum status import_attention_node(struct importer *im, struct scope *scope,
+                                         const Onnx__NodeProto *node, struct error *err)
+{
+    struct draft d = {.op = op_attention.name, .name = node->name, .opset = scope->opset};
+    int outputs[ATTENTION_OUTPUTS];
+    TRY(read_inputs(im, scope, node, &d, err));
+    TRY(read_attrs(im, scope, node, &d, err));
+    TRY(import_attention(im, &d, node, outputs, err));
+    for (size_t k = 0; k < node->n_output; k++)
+        TRY(scope_put(im, scope, node->output[k], outputs[k], err));
+    return STATUS_OK;
+}
+
 /* Constants of tensors are taken as they are; other forms go through the operator. */
 static enum status import_constant(struct importer *im, struct scope *scope,
                                    const Onnx__NodeProto *node, struct error *err)
@@ -267,6 +288,8 @@ static enum status dispatch(struct importer *im, struct scope *scope, const Onnx
         return import_control(im, scope, node, err);
     if (is_onnx_domain(node->domain) && strcmp(text_of(node->op_type), "Constant") == 0)
         return import_constant(im, scope, node, err);
+    if (is_attention(scope, node))
+        return import_attention_node(im, scope, node, err);
     return import_plain(im, scope, node, err);
 }
 

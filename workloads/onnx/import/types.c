@@ -50,6 +50,7 @@ static const struct signature signatures[] = {
     {"ffiff", " NonMaxSuppression "},
     {"fif", " NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss "},
     {"fifi", " STFT "},
+    {"fffaffi", " Attention "},
     {"fii", " DFT MaxUnpool "},
     {"iiiff", " MelWeightMatrix "},
     {"nfn", " QuantizeLinear "},
@@ -133,7 +134,7 @@ struct attr_names {
 static const struct attr_names attr_names[] = {
     {ATTR_FLOAT, "a number",
      " alpha beta bias clip cubic_coeff_a epsilon extrapolation_value gamma lambd max min momentum"
-     " ratio seed spatial_scale value_float "},
+     " ratio scale seed softcap spatial_scale value_float "},
     {ATTR_FLOATS, "a list of numbers", " activation_alpha activation_beta scales value_floats "},
     {ATTR_INTS, "a list of integers",
      " axes dilations ends kernel_shape output_padding output_shape paddings pads perm pooled_shape"
