@@ -395,6 +395,7 @@ OPERATORS = {
     "Sum": lambda a, *x: sum(x), "Identity": lambda a, x: x, "Cast": cast,
     "Equal": lambda a, x, y: x == y, "Less": lambda a, x, y: x < y, "Greater": lambda a, x, y: x > y,
     "GreaterOrEqual": lambda a, x, y: x >= y, "LessOrEqual": lambda a, x, y: x <= y, "Not": lambda a, x: ~x,
+    "IsNaN": lambda a, x: torch.isnan(x),
     "And": lambda a, x, y: x & y, "Or": lambda a, x, y: x | y, "Where": lambda a, c, x, y: torch.where(c, x, y),
     "MatMul": lambda a, x, y: x @ y, "Gemm": gemm, "Conv": conv, "ConvTranspose": conv_transpose,
     "MaxPool": max_pool, "AveragePool": average_pool,

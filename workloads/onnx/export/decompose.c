@@ -148,6 +148,7 @@ static const struct {
     const struct op *op;
     enum status (*export)(const struct form *f, struct error *err);
 } decompositions[] = {
+    {&op_attention, export_attention},
     {&op_augru, export_augru},
     {&op_attention_decoder, export_decoder},
     {&op_attention_lstm, export_attention_lstm},

@@ -35,6 +35,7 @@ enum status inner_body(struct exporter *x, struct graph *inner, int formal, Onnx
                        struct error *err);
 
 /* Operators that become such graphs. */
+enum status export_attention(const struct form *form, struct error *err);
 enum status export_attention_lstm(const struct form *form, struct error *err);
 enum status export_augru(const struct form *form, struct error *err);
 enum status export_spmm(const struct form *form, struct error *err);
