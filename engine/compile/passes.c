@@ -43,7 +43,8 @@ static const struct pass_row rows[] = {
     {.name = "find_layer_norm", .run = pass_find_layer_norm, .early = true},
     {.name = "find_attention", .run = pass_find_attention},
     {.name = "fold_constants again", .run = pass_fold_constants}, /* sums of its masks */
-    {.name = "update_rows", .run = pass_update_rows},             /* while sums are Adds */
+    {.name = "undo_moves", .run = pass_undo_moves},
+    {.name = "update_rows", .run = pass_update_rows}, /* while sums are Adds */
     {.name = "absorb_expand", .run = pass_absorb_expand, .host = true},
     {.name = "join_embeddings", .run = pass_join_embeddings}, /* while sums are Adds */
     {.name = "merge_products", .run = pass_merge_products},
