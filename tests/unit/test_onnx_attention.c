@@ -125,6 +125,25 @@ TEST(one_node_gives_what_several_give)
     }
 }
 
+/* Layers have one mask between them, or several. */
+TEST(masks_are_made_once)
+{
+    static const char *const seconds[] = {"b", "c"};
+    for (int k = 0; k < 2; k++) {
+        char text[TEXT_BYTES];
+        struct graph *g;
+        snprintf(text, sizeof(text),
+                 "in q f32[2,2,3,8]; in k f32[2,2,3,8]; in b bool[3,3]; in c bool[3,3];"
+                 "x = Attention(q k k b) is_causal=1; y = Attention(x k k %s) is_causal=1;"
+                 "out y f32[]",
+                 seconds[k]);
+        MUST(import, text, 24, &g);
+        assert_int_equal(count_ops(g, "Attention"), 2);
+        assert_int_equal(count_ops(g, "Where"), 1 + k);
+        graph_free(g);
+    }
+}
+
 /* What ours does not compute. */
 TEST(the_rest_becomes_several_nodes)
 {

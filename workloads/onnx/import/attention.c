@@ -170,6 +170,12 @@ static enum status read_draft(struct attention_draft *a, struct error *err)
 
 /* ---- nodes ---- */
 
+/* Of what was made; once the graph has failed nothing is. */
+static struct shape shape_at(const struct attention_draft *a, int value)
+{
+    return value == NONE ? (struct shape){.rank = 4} : a->im->g->values[value].shape;
+}
+
 static int binary(const struct attention_draft *a, const char *op, int x, int y)
 {
     return add_node(a->im, op, INPUTS(x, y), NO_ATTRS);
@@ -189,7 +195,7 @@ static int permuted(const struct attention_draft *a, int x, const int64_t *perm)
 static int heads_apart(const struct attention_draft *a, int x, int64_t heads, int64_t size)
 {
     static const int64_t perm[] = {0, 2, 1, 3};
-    struct shape apart = shape_of(a->batch, a->im->g->values[x].shape.dim[1], heads, size);
+    struct shape apart = shape_of(a->batch, shape_at(a, x).dim[1], heads, size);
     return permuted(a, reshaped(a, x, &apart), perm);
 }
 
@@ -197,7 +203,7 @@ static int heads_apart(const struct attention_draft *a, int x, int64_t heads, in
 static int heads_joined(const struct attention_draft *a, int x)
 {
     static const int64_t perm[] = {0, 2, 1, 3};
-    const struct shape from = a->im->g->values[x].shape;
+    const struct shape from = shape_at(a, x);
     struct shape to = shape_of(from.dim[0], from.dim[2], from.dim[1] * from.dim[3]);
     return reshaped(a, permuted(a, x, perm), &to);
 }
@@ -249,7 +255,7 @@ static int by_key_heads(const struct attention_draft *a, int x, bool back)
 {
     if (a->heads == a->kv_heads)
         return x;
-    struct shape to = a->im->g->values[x].shape;
+    struct shape to = shape_at(a, x);
     to.dim[1] = back ? a->heads : a->kv_heads;
     to.dim[2] = back ? a->queries : a->queries * (a->heads / a->kv_heads);
     return reshaped(a, x, &to);

@@ -3,6 +3,7 @@
  * What is added to the scores of ONNX's Attention: the mask of the file, and -inf for keys that lie
  * after the query, outside of its window or past the end of the sequence. */
 #include <math.h>
+#include <string.h>
 
 #include "workloads/onnx/import/attention.h"
 
@@ -59,7 +60,12 @@ static int places(const struct attention_draft *a, int64_t count, int64_t first,
     struct shape shape = column ? shape_of(count, 1) : shape_of(count);
     for (int64_t k = 0; data && k < count; k++)
         data[k] = first + k;
-    return data ? graph_const(a->im->g, NULL, DTYPE_I64, shape, data) : NONE;
+    if (data)
+        return graph_const(a->im->g, NULL, DTYPE_I64, shape, data);
+    if (!a->im->g->failed)
+        FAIL_NO_MEMORY(&a->im->g->err);
+    a->im->g->failed = true;
+    return NONE;
 }
 
 /* Of each sequence of the batch, [B, 1, 1, 1]. */
@@ -120,12 +126,11 @@ static int mask_as_numbers(const struct attention_draft *a)
     return add_node(a->im, "Pad", INPUTS(mask, list, hidden), NO_ATTRS);
 }
 
-int attention_bias(const struct attention_draft *a, bool causal, bool *may_empty)
+static int make_bias(const struct attention_draft *a, bool causal)
 {
     const struct value *mask = mask_of(a);
     bool choice = mask && mask->dtype == DTYPE_BOOL && missing_columns(a) <= 0;
     int numbers = mask && !choice ? mask_as_numbers(a) : NONE, seen = seen_keys(a, causal);
-    *may_empty = mask || a->in[ATTENTION_LENGTHS] != NONE || a->before >= 0 || a->after >= 0;
     if (choice)
         seen = both_of(a, seen, a->in[ATTENTION_MASK]);
     if (seen == NONE)
@@ -133,4 +138,19 @@ int attention_bias(const struct attention_draft *a, bool causal, bool *may_empty
     numbers = numbers == NONE ? attention_number(a, 0) : numbers;
     return add_node(a->im, "Where", INPUTS(seen, numbers, attention_number(a, -INFINITY)),
                     NO_ATTRS);
+}
+
+int attention_bias(const struct attention_draft *a, bool causal, bool *may_empty)
+{
+    int mask = a->in[ATTENTION_MASK], lengths = a->in[ATTENTION_LENGTHS];
+    struct last_bias *last = &a->im->bias;
+    const int64_t key[BIAS_KEYS] = {mask,      lengths,  causal,      a->causal,
+                                    a->before, a->after, a->batch,    a->queries,
+                                    a->keys,   a->past,  a->d->opset, a->dtype};
+    *may_empty = mask != NONE || lengths != NONE || a->before >= 0 || a->after >= 0;
+    if (!last->known || memcmp(last->key, key, sizeof(key)) != 0)
+        last->value = make_bias(a, causal);
+    last->known = true;
+    memcpy(last->key, key, sizeof(key));
+    return last->value;
 }

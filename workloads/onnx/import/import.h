@@ -29,6 +29,15 @@ enum {
     CALL_DEPTH_MAX = 64  /* functions and branches within each other */
 };
 
+enum { BIAS_KEYS = 12 };
+
+/* What is added to scores of attention is often the same for all layers: it is made once. */
+struct last_bias {
+    bool known;
+    int64_t key[BIAS_KEYS]; /* what it depends on */
+    int value;
+};
+
 struct importer {
     struct graph *g;
     const Onnx__ModelProto *model;
@@ -39,6 +48,7 @@ struct importer {
     int inlined, depth;
     struct open_dims dims; /* of the inputs */
     bool batch_used;       /* some dimension took options->batch */
+    struct last_bias bias;
 };
 
 /* Names to values; looks outward through parents (subgraphs see the graph around them). */
