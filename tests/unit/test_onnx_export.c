@@ -245,22 +245,32 @@ TEST(parts_of_caches_are_replaced_all_the_same)
     }
 }
 
-/* All its cases, also in 16 bits, where the products of the file round more often. */
-TEST(attention_is_decomposed)
+/* All cases of an operator, also in 16 bits, where the nodes of the file round more often. */
+static void cases_survive(const struct op *op)
 {
     static const struct {
         enum dtype floats;
         double bound;
     } types[] = {{DTYPE_F32, 1e-6}, {DTYPE_BF16, 0.03}, {DTYPE_F16, 0.004}};
-    for (int k = 0; k < op_attention.case_count * ARRAY_COUNT(types); k++) {
+    for (int k = 0; k < op->case_count * ARRAY_COUNT(types); k++) {
         int t = k % ARRAY_COUNT(types);
         struct error err = {0};
-        struct graph *of_case = op_case_graph_in(
-            &op_attention, &op_attention.cases[k / ARRAY_COUNT(types)], types[t].floats, &err);
+        struct graph *of_case =
+            op_case_graph_in(op, &op->cases[k / ARRAY_COUNT(types)], types[t].floats, &err);
         if (!of_case)
             fail_msg("%s", err.message);
         survives_within(types[t].bound, of_case, false);
     }
+}
+
+TEST(norms_without_a_mean_are_decomposed)
+{
+    cases_survive(&op_rms_normalization);
+}
+
+TEST(attention_is_decomposed)
+{
+    cases_survive(&op_attention);
     int x;
     struct graph *g = start(&x); /* one value as three inputs */
     survives(finish(g, graph_node(g, "Attention", "att", INPUTS(x, x, x),

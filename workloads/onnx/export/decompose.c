@@ -159,6 +159,7 @@ static const struct {
     {&op_gelu, gelu},
     {&op_merge_segments, export_merge_segments},
     {&op_reorder, reorder},
+    {&op_rms_normalization, export_rms_normalization},
     {&op_rotary_embedding, export_rotary_embedding},
     {&op_sp_mm, export_spmm},
     {&op_tensor_scatter, export_tensor_scatter},

@@ -46,6 +46,7 @@ enum status export_detection_output(const struct form *f, struct error *err);
 enum status export_ctc_greedy_decoder(const struct form *f, struct error *err);
 enum status export_connected_components(const struct form *f, struct error *err);
 enum status export_merge_segments(const struct form *f, struct error *err);
+enum status export_rms_normalization(const struct form *f, struct error *err);
 enum status export_rotary_embedding(const struct form *f, struct error *err);
 enum status export_tensor_scatter(const struct form *f, struct error *err);
 
