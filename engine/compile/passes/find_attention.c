@@ -7,178 +7,29 @@
  * compared as views of it.
  *   - Where heads lie side by side in rows of positions, Attention reads the rows themselves: of
  *     three tensors or of one in which queries, keys and values follow each other.
- *   - Otherwise (rotated positions, shared heads) each head counts as a sequence of its own.
+ *   - Otherwise (rotated positions) each head counts as a sequence of its own.
+ *   - Where heads share keys and values, which were repeated for them, or a mask, that cannot be:
+ *     they are brought side by side, and what they share is read once.
+ * A fixed mask that hides what follows a query is not read: Attention skips those keys.
  * PyTorch writes zeros over the NaN of queries to which the mask leaves no key. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/numbers/integers.h"
+#include "engine/compile/passes/attention_match.h"
 #include "engine/compile/passes/rewrite.h"
 #include "engine/compile/passes/view.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 
-enum {
-    MASKS_MAX = 3,
-    DEPTH = 6,           /* of sums and shapes between scores and softmax */
-    MOVES = 12,          /* nodes between a projection and its product, at most */
-    HEAD_SIZE_MAX = 128, /* what the kernels of every device take */
-    SEQUENCES_MAX = 65535
-};
-
-enum { QUERIES, KEYS, VALUES };
-
-struct match {
-    int64_t batch, heads, size;
-    int64_t length[3]; /* positions of queries, of keys and of values */
-    int product[3];    /* factors of the two products */
-    int masks, mask[MASKS_MAX];
-    struct shape mask_shape[MASKS_MAX]; /* [batch or 1, heads or 1, S or 1, K or 1] */
-    double scale;
-    bool guarded; /* NaN of the softmax counts as zero */
-    int context;  /* the result */
-};
-
-/* ---- what is there ---- */
-
-static bool reads(const struct node *node, int value)
-{
-    for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k] == value)
-            return true;
-    return false;
-}
-
-/* Where(IsNaN(p), 0, p) -> p; the value itself if it is nothing of the kind. */
-static int without_guard(const struct graph *g, int value, bool *guarded)
-{
-    double zero;
-    const struct node *choice = rewrite_producer(g, value, &op_where);
-    const struct node *test = choice ? rewrite_producer(g, choice->inputs[0], &op_is_nan) : NULL;
-    *guarded = test && test->inputs[0] == choice->inputs[2] &&
-               rewrite_scalar(g, choice->inputs[1], &zero) && zero == 0 &&
-               rewrite_only_user(g, value) != NONE;
-    for (int n = 0; *guarded && n < g->node_count; n++)
-        *guarded = g->nodes[n].dead || !reads(&g->nodes[n], test->inputs[0]) ||
-                   &g->nodes[n] == test || &g->nodes[n] == choice;
-    return *guarded ? test->inputs[0] : value;
-}
-
-/* The softmax along keys that a value is, read by nothing else. */
-static const struct node *probabilities(const struct graph *g, int value, bool *guarded)
-{
-    int plain = without_guard(g, value, guarded);
-    const struct node *softmax = rewrite_producer(g, plain, &op_softmax);
-    if (!softmax || (!*guarded && rewrite_only_user(g, plain) == NONE))
-        return NULL;
-    const struct value *out = &g->values[plain];
-    int axis = shape_axis(&out->shape, node_int(softmax, "axis", -1));
-    bool lines = !node_int(softmax, "flatten", 0) && axis == out->shape.rank - 1;
-    return lines && out->dtype == DTYPE_F32 ? softmax : NULL;
-}
-
-/* Products of heads, of which none is broadcast; all axes before that of the heads are the batch.
- */
-static bool sizes(const struct graph *g, struct match *m)
-{
-    const struct shape *s[3];
-    for (int k = 0; k < 3; k++)
-        s[k] = &g->values[m->product[k]].shape;
-    int heads = s[0]->rank - 3;
-    for (int k = 0; k < 3; k++)
-        if (heads < 0 || s[k]->rank != s[0]->rank ||
-            memcmp(s[k]->dim, s[0]->dim, ((size_t)heads + 1) * sizeof(s[0]->dim[0])) != 0)
-            return false;
-    m->batch = shape_span(s[0], 0, heads);
-    m->heads = s[0]->dim[heads];
-    m->size = s[QUERIES]->dim[heads + 2];
-    m->length[QUERIES] = s[QUERIES]->dim[heads + 1];
-    m->length[KEYS] = s[KEYS]->dim[heads + 2];
-    m->length[VALUES] = s[VALUES]->dim[heads + 1];
-    return m->batch <= SEQUENCES_MAX && m->heads <= SEQUENCES_MAX &&
-           m->length[KEYS] == m->length[VALUES] && s[KEYS]->dim[heads + 1] == m->size &&
-           s[VALUES]->dim[heads + 2] == m->size && m->size > 0 && m->size <= HEAD_SIZE_MAX &&
-           m->batch * m->heads * m->length[QUERIES] * m->length[KEYS] > 0;
-}
-
-static bool is_scores(const struct graph *g, int value, struct match *m)
-{
-    struct view scaled;
-    view_of(g, value, 0, &scaled);
-    const struct node *product = rewrite_producer(g, scaled.origin, &op_mat_mul);
-    if (!product || product->attr_count)
-        return false;
-    m->scale = scaled.factor;
-    m->masks = 0;
-    m->product[QUERIES] = product->inputs[0];
-    m->product[KEYS] = product->inputs[1];
-    return sizes(g, m);
-}
-
-/* Takes a mask of scores of any rank as [batch or 1, heads or 1, S or 1, K or 1]; false: it is
- * broadcast along a part of the batch. */
-static bool take_mask(const struct graph *g, int value, const struct shape *scores, struct match *m)
-{
-    const struct shape *mask = &g->values[value].shape;
-    int lead = scores->rank - mask->rank; /* axes that only the scores have */
-    struct shape to = shape_of(1, 1, 1, 1);
-    if (lead < 0 || m->masks == MASKS_MAX)
-        return false;
-    for (int d = 0; d < mask->rank; d++)
-        to.dim[larger(4 - scores->rank + lead + d, 0)] *= mask->dim[d];
-    bool heads_last = scores->dim[scores->rank - 3] == m->heads;
-    bool all = to.dim[0] * to.dim[1] == m->batch * m->heads;
-    if (!heads_last && all)
-        to = shape_of(m->batch, m->heads, to.dim[2], to.dim[3]);
-    if ((to.dim[0] != 1 && to.dim[0] != m->batch) || (to.dim[1] != 1 && to.dim[1] != m->heads))
-        return false;
-    m->mask_shape[m->masks] = to;
-    m->mask[m->masks++] = value;
-    return true;
-}
-
-/* Softmax's input: scores and any masks added to them. Between sums another shape may divide the
- * leading axes in another way. */
-static bool masked_scores(const struct graph *g, int value, int depth, struct match *m)
-{
-    const struct shape *shape = &g->values[value].shape;
-    const struct node *add = rewrite_producer(g, value, &op_add);
-    const struct node *cut = rewrite_producer(g, value, &op_reshape);
-    if (is_scores(g, value, m))
-        return true;
-    if (depth == 0 || shape->rank < 3)
-        return false;
-    if (cut) {
-        const struct shape *from = &g->values[cut->inputs[0]].shape;
-        return from->rank >= 3 && from->dim[from->rank - 1] == shape->dim[shape->rank - 1] &&
-               from->dim[from->rank - 2] == shape->dim[shape->rank - 2] &&
-               masked_scores(g, cut->inputs[0], depth - 1, m);
-    }
-    for (int k = 0; add && k < 2; k++)
-        if (shape_equal(&g->values[add->inputs[k]].shape, shape) &&
-            masked_scores(g, add->inputs[k], depth - 1, m) &&
-            take_mask(g, add->inputs[1 - k], shape, m))
-            return true;
-    return false;
-}
-
-/* From the second product, with the probabilities on the left. */
-static bool find(const struct graph *g, const struct node *product, struct match *m)
-{
-    bool guarded;
-    const struct node *softmax = probabilities(g, product->inputs[0], &guarded);
-    if (!softmax || product->post_count || product->attr_count)
-        return false;
-    m->guarded = guarded;
-    m->product[VALUES] = product->inputs[1];
-    m->context = product->outputs[0];
-    return masked_scores(g, softmax->inputs[0], DEPTH, m);
-}
+enum { MOVES = 12 }; /* nodes between a projection and its product, at most */
 
 /* ---- where queries, keys and values lie ---- */
 
-/* A factor as [B, heads, positions, D], whatever rank the model gave it. */
+/* How many heads of queries, keys or values there are. */
+static int64_t heads_of(const struct match *m, int k)
+{
+    return k == QUERIES ? m->heads : m->heads / m->group;
+}
+
+/* A factor as [B, heads_of, positions, D], whatever rank the model gave it. */
 static bool factor_view(const struct graph *g, const struct match *m, int k, int moves,
                         struct view *view)
 {
@@ -189,7 +40,32 @@ static bool factor_view(const struct graph *g, const struct match *m, int k, int
     view_of(g, m->product[k], moves, view);
     if (!view_reshape(view, &shape) || (k == KEYS && !view_turn(view, turn)))
         return false;
+    if (k != QUERIES && m->group > 1) {
+        if (view_repeats(view, 1) != m->group)
+            return false;
+        view_once(view, 1);
+    }
     return k != VALUES || view->factor == 1;
+}
+
+/* How often the heads of keys or of values are repeated. */
+static int64_t repeats(const struct graph *g, const struct match *m, int k)
+{
+    int64_t most = 1;
+    for (int moves = 1; moves <= MOVES; moves++) {
+        struct view view;
+        if (factor_view(g, m, k, moves, &view))
+            most = larger(most, view_repeats(&view, 1));
+    }
+    return most;
+}
+
+static void find_groups(const struct graph *g, struct match *m)
+{
+    m->group = 1;
+    int64_t times = repeats(g, m, KEYS);
+    if (times > 1 && repeats(g, m, VALUES) == times)
+        m->group = times;
 }
 
 /* Whether element (b, h, s, d) is at start + ((b S + s) row + h D + d) of an origin of B S rows. */
@@ -216,21 +92,34 @@ static bool find_rows(const struct graph *g, const struct match *m, int k, int64
     return false;
 }
 
+/* Of all three, side by side. */
+static int64_t packed_width(const struct match *m)
+{
+    return (m->heads + 2 * heads_of(m, KEYS)) * m->size;
+}
+
 /* Of one origin with rows of queries | keys | values. */
 static bool find_packed(const struct graph *g, const struct match *m, struct view *views)
 {
-    int64_t width = m->heads * m->size;
-    for (int k = 0; k < 3; k++)
-        if (!find_rows(g, m, k, 3 * width, k * width, &views[k]) ||
+    int64_t start = 0;
+    for (int k = 0; k < 3; k++) {
+        if (!find_rows(g, m, k, packed_width(m), start, &views[k]) ||
             views[k].origin != views[0].origin)
             return false;
+        start += heads_of(m, k) * m->size;
+    }
     return m->length[QUERIES] == m->length[KEYS];
+}
+
+static bool find_own_rows(const struct graph *g, const struct match *m, int k, struct view *view)
+{
+    return find_rows(g, m, k, heads_of(m, k) * m->size, 0, view);
 }
 
 static bool find_apart(const struct graph *g, const struct match *m, struct view *views)
 {
     for (int k = 0; k < 3; k++)
-        if (!find_rows(g, m, k, m->heads * m->size, 0, &views[k]))
+        if (!find_own_rows(g, m, k, &views[k]))
             return false;
     return true;
 }
@@ -248,38 +137,20 @@ static bool find_stacked(const struct graph *g, const struct match *m, int k, st
 
 /* ---- what comes of it ---- */
 
-/* Whether the mask may leave a query without keys. */
-static bool may_leave_nothing(const struct graph *g, int mask)
-{
-    const struct value *v = mask == NONE ? NULL : &g->values[mask];
-    int64_t count = v ? shape_count(&v->shape) : 0;
-    if (count == 0)
-        return false;
-    float *x =
-        value_is_fixed(v) && v->dtype == DTYPE_F32 ? malloc((size_t)count * sizeof(*x)) : NULL;
-    if (!x)
-        return true;
-    int64_t line = v->shape.rank ? v->shape.dim[v->shape.rank - 1] : 1;
-    bool empty = false, finite = false;
-    value_materialise(v, x);
-    for (int64_t i = 0; i < count; i++) {
-        finite = (i % line && finite) || isfinite(x[i]);
-        empty = empty || ((i + 1) % line == 0 && !finite);
-    }
-    free(x);
-    return empty;
-}
-
 /* Of `batch` sequences with so many heads each; [batch, S, heads D]. */
 static int attend(struct graph *g, const struct match *m, int64_t heads, const int *in, int mask,
                   double scale)
 {
-    int count = mask != NONE ? 4 : in[KEYS] != NONE ? 3 : 1;
+    int count = mask != NONE ? 4 : in[KEYS] != NONE ? 3 : 1, attr_count = 2;
     int inputs[] = {in[QUERIES], in[KEYS], in[VALUES], mask};
-    struct attr attrs[] = {attr_int("heads", heads), attr_float("scale", scale),
-                           attr_int("zero_empty", 1)};
-    bool zeros = m->guarded && may_leave_nothing(g, mask);
-    return graph_node(g, op_attention.name, NULL, count, inputs, zeros ? 3 : 2, attrs);
+    struct attr attrs[5] = {attr_int("heads", heads), attr_float("scale", scale)};
+    if (m->group > 1)
+        attrs[attr_count++] = attr_int("kv_heads", heads / m->group);
+    if (m->causal)
+        attrs[attr_count++] = attr_int("causal", 1);
+    if (m->guarded && mask != NONE && (m->causal || mask_may_leave_nothing(g, mask)))
+        attrs[attr_count++] = attr_int("zero_empty", 1);
+    return graph_node(g, op_attention.name, NULL, count, inputs, attr_count, attrs);
 }
 
 /* [B, S, heads D] takes the place of the last value below the context in which its elements have
@@ -349,7 +220,8 @@ static bool use_rows(struct graph *g, const struct match *m)
     if (!packed && !find_apart(g, m, views))
         return false;
     for (int k = 0; k < (packed ? 1 : 3); k++) {
-        struct shape rows = shape_of(m->batch, m->length[k], m->heads * m->size * (packed ? 3 : 1));
+        int64_t row = packed ? packed_width(m) : heads_of(m, k) * m->size;
+        struct shape rows = shape_of(m->batch, m->length[k], row);
         in[k] = make_reshaped(g, views[k].origin, &rows);
     }
     struct shape shape;
@@ -374,12 +246,12 @@ static bool mask_of_stack(struct graph *g, const struct match *m, int *mask)
     return true;
 }
 
-static void use_stack(struct graph *g, const struct match *m)
+static bool use_stack(struct graph *g, const struct match *m)
 {
     int in[3], mask;
     double scale = m->scale;
     if (m->batch * m->heads > SEQUENCES_MAX || !mask_of_stack(g, m, &mask))
-        return;
+        return false;
     for (int k = 0; k < 3; k++) {
         struct view view;
         struct shape stack = shape_of(m->batch * m->heads, m->length[k], m->size);
@@ -395,6 +267,40 @@ static void use_stack(struct graph *g, const struct match *m)
     int fresh = attend(g, m, 1, in, mask, scale);
     if (!g->failed)
         rewrite_replace(g, m->context, make_reshaped_as(g, fresh, m->context));
+    return true;
+}
+
+/* Heads one after the other as [B, S, heads D]. */
+static int side_by_side(struct graph *g, const struct match *m, int k, int stacked)
+{
+    static const int64_t turn[] = {0, 2, 1, 3};
+    struct shape apart = shape_of(m->batch, heads_of(m, k), m->length[k], m->size);
+    struct shape rows = shape_of(m->batch, m->length[k], heads_of(m, k) * m->size);
+    return make_reshaped(g, make_permuted(g, make_reshaped(g, stacked, &apart), 4, turn), &rows);
+}
+
+/* Heads that share keys and values or masks, of which some were changed one by one. */
+static bool use_turned(struct graph *g, const struct match *m)
+{
+    bool in_place[3];
+    struct view views[3];
+    int in[3];
+    for (int k = 0; k < 3; k++) {
+        in_place[k] = find_own_rows(g, m, k, &views[k]);
+        if (!in_place[k] && !find_stacked(g, m, k, &views[k]))
+            return false;
+    }
+    for (int k = 0; k < 3; k++) {
+        struct shape rows = shape_of(m->batch, m->length[k], heads_of(m, k) * m->size);
+        int origin = views[k].origin;
+        in[k] = in_place[k] ? make_reshaped(g, origin, &rows) : side_by_side(g, m, k, origin);
+    }
+    struct shape shape;
+    int rows = attend(g, m, m->heads, in, whole_mask(g, m, &shape),
+                      m->scale * views[QUERIES].factor * views[KEYS].factor);
+    if (!g->failed)
+        place(g, m, rows);
+    return true;
 }
 
 enum status pass_find_attention(struct graph *g, struct error *err)
@@ -402,11 +308,16 @@ enum status pass_find_attention(struct graph *g, struct error *err)
     int count = g->node_count;
     for (int n = 0; n < count && !g->failed; n++) {
         struct match m;
-        if (g->nodes[n].dead || g->nodes[n].op != &op_mat_mul || !find(g, &g->nodes[n], &m))
+        if (g->nodes[n].dead || g->nodes[n].op != &op_mat_mul ||
+            !attention_match(g, &g->nodes[n], &m))
             continue;
         g->phase = g->nodes[n].phase;
-        if (!use_rows(g, &m))
-            use_stack(g, &m);
+        find_groups(g, &m);
+        if (use_rows(g, &m) || (m.group > 1 && use_turned(g, &m)))
+            continue;
+        m.group = 1;
+        if (!use_stack(g, &m))
+            use_turned(g, &m);
     }
     return g->failed ? graph_check(g, err) : STATUS_OK;
 }

@@ -5,7 +5,7 @@
 #include "engine/graph/op_list.h"
 #include "engine/ops/lib/move.h"
 
-enum { OPERANDS_MAX = 16 };
+enum { OPERANDS_MAX = 16, REPEATED_MAX = 1024 };
 
 static bool add_part(struct view *view, int64_t dim, int64_t step)
 {
@@ -94,6 +94,38 @@ bool view_reshape(struct view *view, const struct shape *shape)
     return true;
 }
 
+/* Behind the last part of an axis, and how often that repeats what is before it. */
+static int repeated_end(const struct view *view, int axis, int64_t *times)
+{
+    struct run runs[RANK_MAX] = {{0, 0}};
+    runs_of(view, runs);
+    int end = runs[axis].end;
+    bool repeated = end > runs[axis].first && view->step[end - 1] == 0;
+    *times = repeated ? view->dim[end - 1] : 1;
+    return end;
+}
+
+int64_t view_repeats(const struct view *view, int axis)
+{
+    int64_t times;
+    repeated_end(view, axis, &times);
+    return times;
+}
+
+void view_once(struct view *view, int axis)
+{
+    int64_t times;
+    int end = repeated_end(view, axis, &times);
+    if (times == 1)
+        return;
+    view->shape.dim[axis] /= times;
+    view->parts--;
+    for (int k = end - 1; k < view->parts; k++) {
+        view->dim[k] = view->dim[k + 1];
+        view->step[k] = view->step[k + 1];
+    }
+}
+
 bool view_steps(const struct view *view, int64_t *step)
 {
     struct run runs[RANK_MAX];
@@ -116,6 +148,39 @@ bool view_is_whole(const struct graph *g, const struct view *view)
     return count <= 1 || (joined.parts == 1 && joined.step[0] == 1);
 }
 
+/* Whether a list of indices is that of `dim` elements, each as often in a row. */
+static bool is_repetition(const struct value *index, int64_t dim)
+{
+    int64_t count = shape_count(&index->shape), at[REPEATED_MAX];
+    if (count > REPEATED_MAX || dim == 0 || count == 0 || count % dim)
+        return false;
+    value_materialise(index, at);
+    for (int64_t k = 0; k < count; k++)
+        if (at[k] != k / (count / dim))
+            return false;
+    return true;
+}
+
+/* A list of indices that repeats elements of an axis. */
+static bool repeats_axis(const struct value *index, int axis, struct view *view)
+{
+    struct view before = *view;
+    struct run runs[RANK_MAX];
+    runs_of(&before, runs);
+    view->shape.dim[axis] = shape_count(&index->shape);
+    view->parts = 0;
+    if (!is_repetition(index, before.shape.dim[axis]))
+        return false;
+    for (int d = 0; d < before.shape.rank; d++) {
+        for (int k = runs[d].first; k < runs[d].end; k++)
+            if (!add_part(view, before.dim[k], before.step[k]))
+                return false;
+        if (d == axis && !add_part(view, view->shape.dim[d] / before.shape.dim[d], 0))
+            return false;
+    }
+    return true;
+}
+
 /* A scalar index of Gather cuts one slice out. */
 static bool through_gather(const struct graph *g, const struct node *node, struct view *view)
 {
@@ -123,8 +188,11 @@ static bool through_gather(const struct graph *g, const struct node *node, struc
     struct view before = *view;
     int64_t at, step[RANK_MAX];
     int axis = shape_axis(&view->shape, node_int(node, "axis", 0));
-    if (!value_is_fixed(index) || index->dtype != DTYPE_I64 || index->shape.rank != 0 || axis < 0 ||
-        !view_steps(view, step))
+    if (!value_is_fixed(index) || index->dtype != DTYPE_I64 || axis < 0)
+        return false;
+    if (index->shape.rank == 1)
+        return repeats_axis(index, axis, view);
+    if (index->shape.rank != 0 || !view_steps(view, step))
         return false;
     value_materialise(index, &at);
     at += at < 0 ? view->shape.dim[axis] : 0;

@@ -39,6 +39,11 @@ bool view_reshape(struct view *view, const struct shape *shape);
 /* Axis k of the result is axis perm[k]. */
 bool view_turn(struct view *view, const int64_t *perm);
 
+/* How often each element along an axis is repeated before the next one comes. */
+int64_t view_repeats(const struct view *view, int axis);
+/* Each of them once. */
+void view_once(struct view *view, int axis);
+
 /* The step of each axis, 0 where its size is 1; false: an axis has several. */
 bool view_steps(const struct view *view, int64_t *step);
 /* Whether it is the whole origin, in its order; the factor aside. */
