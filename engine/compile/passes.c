@@ -21,6 +21,7 @@ static const struct pass_row rows[] = {
      .run = pass_absorb_f8,
      .always = true,
      .f8 = true}, /* this and the next three before constant factors become wide */
+    {.name = "drop_idle", .run = pass_drop_idle},
     /* On devices, where sums of floats would decide, the exact nodes stay. */
     {.name = "turn_q_linear", .run = pass_turn_q_linear, .host = true},
     {.name = "absorb_bytes", .run = pass_absorb_bytes, .host = true, .native = true},

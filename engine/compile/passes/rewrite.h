@@ -15,6 +15,7 @@
 typedef enum status graph_pass(struct graph *g, struct error *err);
 
 graph_pass pass_normalise;           /* explicit window attributes; identities removed */
+graph_pass pass_drop_idle;           /* what gives back its input */
 graph_pass pass_absorb_f8;           /* products read f8 factors as they are */
 graph_pass pass_turn_q_linear;       /* QLinearConv -> DequantizeLinear, Conv, QuantizeLinear */
 graph_pass pass_absorb_bytes;        /* convolutions and products of what is quantised */
