@@ -131,6 +131,46 @@ TEST(an_epsilon_that_raises_the_rank_is_no_part_of_a_layer_norm)
     assert_int_equal(found(norm_graph(true), pass_find_layer_norm, "LayerNormalization"), 0);
 }
 
+enum root { DIVIDES, RECIPROCAL, ONE_DIVIDED, TWO_DIVIDED };
+
+/* x / sqrt(mean(of^2) + eps) * scale */
+static struct graph *rms_graph(enum root how, bool of_another, struct shape scale, bool left)
+{
+    struct graph *g = graph_new("norm");
+    int x = noise_input(g, "x", shape_of(2, 4, 5));
+    int of = of_another ? noise_input(g, "z", shape_of(2, 4, 5)) : x;
+    int square = left ? mul(g, of, of) : binary(g, "Pow", of, number(g, 2, false));
+    int root = unary(g, "Sqrt", add(g, mean(g, square), number(g, 1e-3F, false)));
+    int w = noise_param(g, "scale", scale), y;
+    if (how == DIVIDES)
+        y = binary(g, "Div", x, root);
+    else if (how == RECIPROCAL)
+        y = mul(g, x, unary(g, "Reciprocal", root));
+    else
+        y = mul(g, binary(g, "Div", number(g, how == ONE_DIVIDED ? 1 : 2, false), root), x);
+    graph_output(g, left ? mul(g, w, y) : mul(g, y, w));
+    return g;
+}
+
+TEST(norms_without_a_mean)
+{
+    static const struct {
+        enum root how;
+        bool of_another;
+        struct shape scale;
+        int found;
+    } cases[] = {{DIVIDES, false, {1, {5}}, 1},     {RECIPROCAL, false, {1, {5}}, 1},
+                 {ONE_DIVIDED, false, {1, {5}}, 1}, {TWO_DIVIDED, false, {1, {5}}, 0},
+                 {DIVIDES, true, {1, {5}}, 0},      {RECIPROCAL, true, {1, {5}}, 0},
+                 {DIVIDES, false, {2, {4, 5}}, 0},  {RECIPROCAL, false, {1, {1}}, 0}};
+    for (int k = 0; k < ARRAY_COUNT(cases); k++)
+        for (int left = 0; left < 2; left++) {
+            struct graph *g =
+                rms_graph(cases[k].how, cases[k].of_another, cases[k].scale, left == 1);
+            assert_int_equal(found(g, pass_find_layer_norm, "RMSNormalization"), cases[k].found);
+        }
+}
+
 enum { BATCH = 2, QUERIES = 5, KEYS = 7, HEADS = 3, SIZE = 4 };
 
 struct sizes {

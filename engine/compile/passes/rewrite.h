@@ -28,7 +28,7 @@ graph_pass pass_turn_conv_transpose; /* ConvTranspose of stride 1 -> Conv */
 graph_pass pass_fold_batch_norm;     /* BatchNormalization into the convolution before it */
 graph_pass pass_merge_branches;      /* sums of convolutions of one input -> one */
 graph_pass pass_fuse_concat_norm;    /* Concat and BatchNormalization as one */
-graph_pass pass_find_layer_norm;     /* ReduceMean-Sub-Pow-... -> LayerNormalization */
+graph_pass pass_find_layer_norm;     /* ReduceMean-Sub-Pow-... -> norms of rows */
 graph_pass pass_find_gelu;           /* Erf and Tanh compositions -> Gelu */
 graph_pass pass_find_attention;      /* MatMul-Softmax-MatMul with its transposes -> Attention */
 graph_pass pass_undo_moves;          /* what is turned and turned back stays where it lay */
