@@ -43,6 +43,7 @@ static const struct pass_row rows[] = {
      .native = true}, /* a Gelu is one function */
     {.name = "find_layer_norm", .run = pass_find_layer_norm, .early = true},
     {.name = "find_attention", .run = pass_find_attention},
+    {.name = "cancel_transpose", .run = pass_cancel_transpose},   /* it brings heads side by side */
     {.name = "fold_constants again", .run = pass_fold_constants}, /* sums of its masks */
     {.name = "undo_moves", .run = pass_undo_moves},
     {.name = "update_rows", .run = pass_update_rows}, /* while sums are Adds */

@@ -9,11 +9,13 @@
  *     three tensors or of one in which queries, keys and values follow each other.
  *   - Otherwise (rotated positions) each head counts as a sequence of its own.
  *   - Where heads share keys and values, which were repeated for them, or a mask, that cannot be:
- *     they are brought side by side, and what they share is read once.
+ *     they are brought side by side, and what they share is read once. So are those of which
+ *     pass_cancel_transpose finds that they were before.
  * A fixed mask that hides what follows a query is not read: Attention skips those keys.
  * PyTorch writes zeros over the NaN of queries to which the mask leaves no key. */
 #include "base/numbers/integers.h"
 #include "engine/compile/passes/attention_match.h"
+#include "engine/compile/passes/cancel_transpose.h"
 #include "engine/compile/passes/rewrite.h"
 #include "engine/compile/passes/view.h"
 #include "engine/graph/op_list.h"
@@ -132,6 +134,19 @@ static bool find_stacked(const struct graph *g, const struct match *m, int k, st
         if (factor_view(g, m, k, moves, view) && view_is_whole(g, view))
             return true;
     }
+    return false;
+}
+
+/* The same, where there is one, as [B, heads, positions, D]: a value of which pass_cancel_transpose
+ * may know more than of what was made of it. */
+static bool find_apart_stacked(const struct graph *g, const struct match *m, int k,
+                               struct view *view)
+{
+    struct shape apart = shape_of(m->batch, heads_of(m, k), m->length[k], m->size);
+    for (int moves = 0; moves <= MOVES; moves++)
+        if (factor_view(g, m, k, moves, view) && view_is_whole(g, view) &&
+            shape_equal(&g->values[view->origin].shape, &apart))
+            return true;
     return false;
 }
 
@@ -279,6 +294,20 @@ static int side_by_side(struct graph *g, const struct match *m, int k, int stack
     return make_reshaped(g, make_permuted(g, make_reshaped(g, stacked, &apart), 4, turn), &rows);
 }
 
+/* Whether heads that were changed one by one can be had side by side for nothing. */
+static bool come_side_by_side(const struct graph *g, const struct match *m)
+{
+    static const int64_t turn[] = {0, 2, 1, 3};
+    for (int k = 0; k < 3; k++) {
+        struct view view;
+        if (find_own_rows(g, m, k, &view))
+            continue;
+        if (!find_apart_stacked(g, m, k, &view) || !transpose_cancels(g, view.origin, 4, turn))
+            return false;
+    }
+    return true;
+}
+
 /* Heads that share keys and values or masks, of which some were changed one by one. */
 static bool use_turned(struct graph *g, const struct match *m)
 {
@@ -287,7 +316,8 @@ static bool use_turned(struct graph *g, const struct match *m)
     int in[3];
     for (int k = 0; k < 3; k++) {
         in_place[k] = find_own_rows(g, m, k, &views[k]);
-        if (!in_place[k] && !find_stacked(g, m, k, &views[k]))
+        if (!in_place[k] && !find_apart_stacked(g, m, k, &views[k]) &&
+            !find_stacked(g, m, k, &views[k]))
             return false;
     }
     for (int k = 0; k < 3; k++) {
@@ -313,7 +343,8 @@ enum status pass_find_attention(struct graph *g, struct error *err)
             continue;
         g->phase = g->nodes[n].phase;
         find_groups(g, &m);
-        if (use_rows(g, &m) || (m.group > 1 && use_turned(g, &m)))
+        bool turn = m.group > 1 || come_side_by_side(g, &m);
+        if (use_rows(g, &m) || (turn && use_turned(g, &m)))
             continue;
         m.group = 1;
         if (!use_stack(g, &m))
