@@ -145,7 +145,7 @@ struct pass_change {
     double flops;
 };
 
-enum { PASS_CHANGES_MAX = 32 };
+enum { PASS_CHANGES_MAX = 40 };
 
 struct pass_log {
     struct pass_change changes[PASS_CHANGES_MAX];

@@ -32,6 +32,7 @@ graph_pass pass_find_layer_norm;     /* ReduceMean-Sub-Pow-... -> norms of rows 
 graph_pass pass_find_gelu;           /* Erf and Tanh compositions -> Gelu */
 graph_pass pass_find_attention;      /* MatMul-Softmax-MatMul with its transposes -> Attention */
 graph_pass pass_undo_moves;          /* what is turned and turned back stays where it lay */
+graph_pass pass_find_rotary;         /* positions rotated by fixed angles -> RotaryEmbedding */
 graph_pass pass_cancel_transpose;    /* turns that undo each other across elementwise nodes */
 graph_pass pass_merge_qkv;           /* three projections of one input -> one, packed Attention */
 graph_pass pass_absorb_transpose;    /* products read transposed matrices where they lie */
