@@ -76,6 +76,19 @@ static int padded(struct graph *g, int x)
     return graph_node(g, "Pad", NULL, INPUTS(x, pads), NO_ATTRS);
 }
 
+/* What is left of the columns beside x itself. */
+static int beside_nothing(struct graph *g, int x)
+{
+    int rest = slice(g, x, (struct range){.axis = 1, .start = COLUMNS, .stop = COLUMNS});
+    return concat(g, 1, 2, (const int[]){rest, x});
+}
+
+static int beside_another(struct graph *g, int x)
+{
+    int first = slice(g, x, (struct range){.axis = 1, .start = 0, .stop = 1});
+    return concat(g, 1, 2, (const int[]){first, x});
+}
+
 TEST(what_changes_nothing_goes)
 {
     static const struct {
@@ -83,7 +96,8 @@ TEST(what_changes_nothing_goes)
         int left; /* nodes beside the two around it */
     } cases[] = {{cast_to_itself, 0}, {cast_and_back, 2}, {identity, 0},      {sliced, 0},
                  {sliced_shorter, 1}, {reshaped, 0},      {reshaped_anew, 1}, {expanded, 0},
-                 {left_as_it_is, 0},  {turned, 3},        {padded, 0}};
+                 {left_as_it_is, 0},  {turned, 3},        {padded, 0},        {beside_nothing, 0},
+                 {beside_another, 2}};
     for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         struct graph *g = graph_new("idle");
         int x = unary(g, "Tanh", noise_input(g, "x", shape_of(ROWS, COLUMNS)));
