@@ -104,7 +104,7 @@ static int turned_inputs(const struct graph *g, int value, const struct turn *tu
     const struct value *v = &g->values[value];
     const struct node *node = v->producer == NONE ? NULL : &g->nodes[v->producer];
     if (!node || node->dead || node->post_count || node->input_count > OPERANDS_MAX ||
-        v->shape.rank != turn->rank || shape_count(&v->shape) == 0)
+        v->shape.rank != turn->rank || shape_count(&v->shape) == 0 || v->count != NONE)
         return 0;
     if (part_of(g, value, start) != NONE)
         return 1;

@@ -19,9 +19,11 @@ static bool is_kept(const struct graph *g, int value)
     return false;
 }
 
+/* How many entries of it are real, where that is told, included. */
 static bool same_tensor(const struct graph *g, int a, int b)
 {
     return a != NONE && g->values[a].dtype == g->values[b].dtype &&
+           g->values[a].count == g->values[b].count &&
            shape_equal(&g->values[a].shape, &g->values[b].shape);
 }
 
