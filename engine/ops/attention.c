@@ -267,6 +267,9 @@ static enum status gradient(const struct gradient_call *c, struct error *err)
     return STATUS_OK;
 }
 
+#define TIMES_8(text)  text text text text text text text text
+#define TIMES_64(text) TIMES_8(TIMES_8(text))
+
 static const struct op_case cases[] = {
     {.name = "two_heads", .inputs = "f32[2,9,32] f32[2,9,32] f32[2,9,32]", .attrs = "heads=2"},
     {.name = "packed", .inputs = "f32[2,17,96]", .attrs = "heads=4"},
@@ -325,6 +328,26 @@ static const struct op_case cases[] = {
     {.name = "one_query_without_keys",
      .inputs = "f32[1,1,32] f32[1,600,16] f32[1,600,16] f32[1,2,1,600]=-inf",
      .attrs = "heads=2 kv_heads=1 zero_empty=1"},
+    /* Nobody sees the last of the stretches of 64 keys, as in a cache that is not full. */
+    {.name = "keys_that_nobody_sees",
+     .inputs = "f32[1,1,64] f32[1,193,32]{-2:2} f32[1,193,32] f32[193]=0" TIMES_64(",-inf")
+         TIMES_64(",0") TIMES_64(",-inf"),
+     .attrs = "heads=4 kv_heads=2"},
+    {.name = "more_queries_than_a_block",
+     .inputs = "f32[2,3,256]{-2:2} f32[2,150,64] f32[2,150,64]",
+     .attrs = "heads=4 kv_heads=1 causal=1"},
+    {.name = "one_query_of_heads_of_96",
+     .inputs = "f32[1,1,384]{-2:2} f32[1,130,192] f32[1,130,192]",
+     .attrs = "heads=4 kv_heads=2"},
+    {.name = "five_heads_of_128",
+     .inputs = "f32[1,1,640] f32[1,130,128] f32[1,130,128] f32[1,5,1,130]{-3:3}",
+     .attrs = "heads=5 kv_heads=1"},
+    {.name = "head_of_200",
+     .inputs = "f32[2,1,200] f32[2,80,200] f32[2,80,200]",
+     .attrs = "heads=1"},
+    {.name = "heads_of_256",
+     .inputs = "f32[1,2,1024] f32[1,70,256] f32[1,70,256]",
+     .attrs = "heads=4 kv_heads=1 causal=1"},
 };
 
 REGISTER(op, attention) = {
