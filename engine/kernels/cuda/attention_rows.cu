@@ -5,15 +5,15 @@
  * once and one long sequence keeps all multiprocessors busy. A second launch joins the stretches
  * (Dao et al., "Flash-Decoding", 2023).
  *
- * The lanes of a team read a key, 16 bytes each, and the next ones while they multiply; where the
- * lanes sum up what each has, they share the scores out among them. Scores of a stretch are in
- * shared memory, so that no register holds queries and results at the same time, and each weight is
+ * The lanes of a team read a key, 16 bytes each, and the next ones while they multiply; when they
+ * add up what each has, they share the scores out among them. Scores of a stretch are in shared
+ * memory, so that no register holds queries and results at the same time, and each weight is
  * computed once.
  *
- * On an H200 memory brings a multiprocessor 16 bytes for each of a warp's lanes every 25 clocks,
- * in which it issues 100 instructions. In 16 bits they cost 8 conversions and 8 multiply-adds a
- * row, with sums and weights about 55 for four rows, where memory is the limit, and 90 for eight,
- * where it just is. */
+ * On an H200 memory brings a multiprocessor 16 bytes for each of a warp's lanes every 25 clocks, in
+ * which it issues 100 instructions. Those 16 bytes cost 41 of them in f32 and four rows, 68 in 16
+ * bits (8 conversions, 32 multiply-adds), so that memory is the limit; for eight rows 66 and 115:
+ * in 16 bits it is issue, at seven eighths of memory's rate. */
 #include "engine/kernels/cuda/lib/attention.h"
 
 enum {
@@ -51,14 +51,14 @@ template <class type, unsigned columns, unsigned rows, bool whole> struct sizes 
     static constexpr unsigned TEAMS = WARP / LANES, KEYS = (unsigned)LOADS / CHUNKS;
     static constexpr unsigned STEP = TEAMS * KEYS;
     /* As many as registers allow: the more, the more bytes are on their way. */
-    static constexpr unsigned BLOCKS = rows > 4 ? 3 : 5;
+    static constexpr unsigned BLOCKS = rows > 4 ? 3 : 4;
 };
 
 /* Keys or values of the block. */
 template <class L> struct lines {
     const void *data;
-    size_t start;              /* the element where the first one begins */
-    unsigned row, count, size; /* elements from one to the next; keys; elements of one */
+    unsigned start, row;  /* the element where the first one begins; from one to the next */
+    unsigned count, size; /* keys; elements of one */
     int type;
 };
 
@@ -115,8 +115,7 @@ static __device__ __forceinline__ size_t result_of(const struct rows_attention &
 template <class L>
 static __device__ __forceinline__ struct lines<L>
 lines_of(const struct rows_attention &t, const struct task &task, const void *data, int64_t row) {
-    size_t start = ((size_t)task.batch * t.a.keys + task.key0) * (size_t)row;
-    start += (size_t)task.head * t.a.size;
+    unsigned start = (task.batch * t.a.keys + task.key0) * (unsigned)row + task.head * t.a.size;
     return {data, start, (unsigned)row, task.count, t.a.size, t.a.type};
 }
 
@@ -129,12 +128,12 @@ static __device__ __forceinline__ unsigned column_of(unsigned chunk)
 
 /* 16 bytes from a column of the row that begins at element `row`; 0 where there are none. */
 template <class L>
-static __device__ __forceinline__ uint4 chunk_at(const struct lines<L> &from, size_t row,
+static __device__ __forceinline__ uint4 chunk_at(const struct lines<L> &from, unsigned row,
                                                  unsigned column)
 {
     unsigned words[4] = {};
     if (L::WHOLE && column < from.size)
-        return *(const uint4 *)((const typename L::element *)from.data + row + column);
+        return *(const uint4 *)((const typename L::element *)from.data + (row + column));
 #pragma unroll
     for (unsigned e = 0; e < 4; e++)
         if (!L::WHOLE && column + e < from.size)
@@ -171,7 +170,7 @@ static __device__ __forceinline__ void load_step(const struct lines<L> &from, un
     key += threadIdx.x % WARP / L::LANES;
 #pragma unroll
     for (unsigned k = 0; k < L::KEYS; k++) {
-        size_t at = min(key + k * L::TEAMS, from.count - 1);
+        unsigned at = min(key + k * L::TEAMS, from.count - 1);
 #pragma unroll
         for (unsigned c = 0; c < L::CHUNKS; c++)
             to.v[k][c] = chunk_at<L>(from, from.start + at * from.row, column_of<L>(c));
@@ -188,8 +187,8 @@ load_queries(const struct rows_attention &t, const struct task &task, float (&q)
 #pragma unroll
     for (unsigned r = 0; r < L::ROWS; r++) {
         struct whose w = whose_row(t, task, r);
-        size_t line = (size_t)task.batch * t.a.queries + w.query;
-        size_t row = line * (size_t)t.a.q_row + (size_t)w.head * t.a.size;
+        unsigned line = task.batch * t.a.queries + w.query;
+        unsigned row = line * (unsigned)t.a.q_row + w.head * t.a.size;
 #pragma unroll
         for (unsigned c = 0; c < L::CHUNKS; c++) {
             float x[L::WIDTH];
@@ -239,8 +238,8 @@ static __device__ __forceinline__ bool begin_scores(const struct rows_attention 
         struct whose w = whose_row(t, task, r);
         unsigned seen = attention_seen(a, w.query), step = (unsigned)a.mask_at[3];
         unsigned end = min(task.key0 + task.count, seen);
-        size_t mask = task.batch * (size_t)a.mask_at[0] + w.head * (size_t)a.mask_at[1] +
-                      w.query * (size_t)a.mask_at[2];
+        unsigned mask = task.batch * (unsigned)a.mask_at[0] + w.head * (unsigned)a.mask_at[1] +
+                        w.query * (unsigned)a.mask_at[2];
         for (unsigned key = threadIdx.x % WARP; key < t.room; key += WARP) {
             unsigned at = task.key0 + key;
             float shift = 0;
@@ -299,20 +298,26 @@ static __device__ __forceinline__ void score_step(const struct chunks<L> &keys, 
     }
 }
 
-/* next: the warp's first step, which is on its way. */
+/* next: the warp's first step, which is on its way, and in the end that of the values. Loads stand
+ * in no branch: the compiler would put it behind the multiplications. */
 template <class L>
 static __device__ __forceinline__ void
 score_keys(const struct rows_attention &t, const struct task &task, const struct lines<L> &keys,
-           struct chunks<L> &next, float *scores)
+           const struct lines<L> &values, struct chunks<L> &next, float *scores)
 {
     const unsigned step = WARPS * L::STEP;
+    unsigned first = threadIdx.x / WARP * L::STEP;
     float q[L::ROWS * L::EACH];
     load_queries<L>(t, task, q);
 #pragma unroll 1
-    for (unsigned key = threadIdx.x / WARP * L::STEP; key < task.count; key += step) {
+    for (unsigned key = first; key < task.count; key += step) {
         struct chunks<L> now = next;
-        if (key + step < task.count)
-            load_step<L>(keys, key + step, next);
+        bool more = key + step < task.count;
+        struct lines<L> from = {
+            more ? keys.data : values.data, more ? keys.start : values.start,
+                more ? keys.row : values.row, task.count, t.a.size, t.a.type
+        };
+        load_step<L>(from, more ? key + step : first, next);
         score_step<L>(now, key, q, t.a.scale, scores);
     }
 }
@@ -387,8 +392,7 @@ static __device__ __forceinline__ void weigh_values(const struct task &task,
 #pragma unroll 1
     for (unsigned key = warp * L::STEP; key < task.count; key += step) {
         struct chunks<L> now = next;
-        if (key + step < task.count)
-            load_step<L>(values, key + step, next);
+        load_step<L>(values, key + step, next);
         weigh_step<L>(now, key, memory, y);
     }
     share_sums<WARP / 2, L::LANES>(y);
@@ -478,8 +482,7 @@ __global__ void __launch_bounds__(THREADS, L::BLOCKS)
         store_nothing<L>(t, task);
         return;
     }
-    score_keys<L>(t, task, keys, next, memory);
-    load_step<L>(values, warp * L::STEP, next);
+    score_keys<L>(t, task, keys, values, next, memory);
     __syncthreads();
     soften<L>(t, memory, numbers);
     __syncthreads();
