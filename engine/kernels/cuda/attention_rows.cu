@@ -11,9 +11,9 @@
  * computed once.
  *
  * On an H200 memory brings a multiprocessor 16 bytes for each of a warp's lanes every 25 clocks, in
- * which it issues 100 instructions. Those 16 bytes cost 41 of them in f32 and four rows, 68 in 16
- * bits (8 conversions, 32 multiply-adds), so that memory is the limit; for eight rows 66 and 115:
- * in 16 bits it is issue, at seven eighths of memory's rate. */
+ * which it issues 100 instructions. Those 16 bytes cost 41 of them in f32 and four rows, 65 in 16
+ * bits (8 conversions, 32 multiply-adds): memory is the limit. For eight rows it is 66 and 110: in
+ * 16 bits issue is the limit, at nine tenths of memory's rate. */
 #include "engine/kernels/cuda/lib/attention.h"
 
 enum {
@@ -177,11 +177,15 @@ static __device__ __forceinline__ void load_step(const struct lines<L> &from, un
     }
 }
 
+template <class L> struct queries {
+    uint4 v[L::ROWS][L::CHUNKS];
+};
+
 template <class L>
-static __device__ __forceinline__ void
-load_queries(const struct rows_attention &t, const struct task &task, float (&q)[L::ROWS * L::EACH])
+static __device__ __forceinline__ void load_queries(const struct rows_attention &t,
+                                                    const struct task &task, struct queries<L> &to)
 {
-    struct lines<L> queries = {
+    struct lines<L> from = {
         t.a.q, 0, 0, 0, t.a.size, t.a.type
     };
 #pragma unroll
@@ -190,13 +194,22 @@ load_queries(const struct rows_attention &t, const struct task &task, float (&q)
         unsigned line = task.batch * t.a.queries + w.query;
         unsigned row = line * (unsigned)t.a.q_row + w.head * t.a.size;
 #pragma unroll
-        for (unsigned c = 0; c < L::CHUNKS; c++) {
-            float x[L::WIDTH];
-            take_apart(typename L::element{}, chunk_at<L>(queries, row, column_of<L>(c)), x);
+        for (unsigned c = 0; c < L::CHUNKS; c++)
+            to.v[r][c] = chunk_at<L>(from, row, column_of<L>(c));
+    }
+}
+
+template <class L>
+static __device__ __forceinline__ void open_queries(const struct queries<L> &from,
+                                                    float (&q)[L::ROWS * L::EACH])
+{
 #pragma unroll
-            for (unsigned e = 0; e < L::WIDTH; e++)
-                q[r * L::EACH + c * L::WIDTH + e] = x[e];
-        }
+    for (unsigned i = 0; i < L::ROWS * L::CHUNKS; i++) {
+        float x[L::WIDTH];
+        take_apart(typename L::element{}, from.v[i / L::CHUNKS][i % L::CHUNKS], x);
+#pragma unroll
+        for (unsigned e = 0; e < L::WIDTH; e++)
+            q[i * L::WIDTH + e] = x[e];
     }
 }
 
@@ -302,13 +315,14 @@ static __device__ __forceinline__ void score_step(const struct chunks<L> &keys, 
  * in no branch: the compiler would put it behind the multiplications. */
 template <class L>
 static __device__ __forceinline__ void
-score_keys(const struct rows_attention &t, const struct task &task, const struct lines<L> &keys,
-           const struct lines<L> &values, struct chunks<L> &next, float *scores)
+score_keys(const struct rows_attention &t, const struct task &task, const struct queries<L> &asked,
+           const struct lines<L> &keys, const struct lines<L> &values, struct chunks<L> &next,
+           float *scores)
 {
     const unsigned step = WARPS * L::STEP;
     unsigned first = threadIdx.x / WARP * L::STEP;
     float q[L::ROWS * L::EACH];
-    load_queries<L>(t, task, q);
+    open_queries<L>(asked, q);
 #pragma unroll 1
     for (unsigned key = first; key < task.count; key += step) {
         struct chunks<L> now = next;
@@ -471,7 +485,9 @@ __global__ void __launch_bounds__(THREADS, L::BLOCKS)
     struct lines<L> keys = lines_of<L>(t, task, t.a.k, t.a.k_row);
     struct lines<L> values = lines_of<L>(t, task, t.a.v, t.a.v_row);
     struct chunks<L> next;
+    struct queries<L> asked;
     load_step<L>(keys, warp * L::STEP, next);
+    load_queries<L>(t, task, asked);
     float seen = warp_max(begin_scores<L>(t, task, memory) ? 1.0f : 0.0f);
     if (lane == 0)
         any[warp] = seen;
@@ -482,7 +498,7 @@ __global__ void __launch_bounds__(THREADS, L::BLOCKS)
         store_nothing<L>(t, task);
         return;
     }
-    score_keys<L>(t, task, keys, values, next, memory);
+    score_keys<L>(t, task, asked, keys, values, next, memory);
     __syncthreads();
     soften<L>(t, memory, numbers);
     __syncthreads();
