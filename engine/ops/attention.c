@@ -322,6 +322,10 @@ static const struct op_case cases[] = {
     {.name = "one_query_of_many_keys",
      .inputs = "f32[2,1,512] f32[2,700,128]{-2:2} f32[2,700,128]",
      .attrs = "heads=8 kv_heads=2 causal=1"},
+    /* More stretches of 64 keys than a warp has lanes. */
+    {.name = "one_query_of_2200_keys",
+     .inputs = "f32[1,1,128] f32[1,2200,64]{-3:3} f32[1,2200,64]",
+     .attrs = "heads=2 kv_heads=1"},
     {.name = "few_queries_of_many_keys",
      .inputs = "f32[1,3,180] f32[1,290,36]{-2:2} f32[1,290,36]",
      .attrs = "heads=5 kv_heads=1 causal=1"},
