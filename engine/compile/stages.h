@@ -24,6 +24,8 @@ struct narrow_judge narrow_judge_of(const struct exe_options *options);
 enum status lower_graph(struct exe *exe, struct error *err); /* places and steps */
 enum status place_parts(struct exe *exe, struct error *err); /* parts.c: inputs of Concat in it */
 enum status place_units(struct exe *exe, struct error *err); /* units.c: values inside others */
+/* What follows states goes to their place, or is noted as moved. */
+enum status place_states(struct exe *exe, struct error *err);
 enum status tune_steps(struct exe *exe, struct error *err);  /* kernel, variant, state per step */
 enum status memory_plan(struct exe *exe, struct error *err); /* offsets */
 
