@@ -9,11 +9,12 @@
  * The environment says what kind of machine it is: RIDGE_HOST_GPUS (default 2, 0: none),
  * RIDGE_HOST_DRIVER (13000; 0: no driver; 12020: too old), RIDGE_HOST_COUNT, the error of counting
  * GPUs, RIDGE_HOST_UNITS (132) multiprocessors and RIDGE_HOST_CACHE (50 MB) bytes of second cache,
- * which ceilings' kernels are sized by, RIDGE_HOST_MAJOR (9) of the compute capability. What
- * programs cannot script by api_fail() and api_dry() it says, too: RIDGE_HOST_FAIL="CALL:N" makes a
- * call fail from its N-th use on, for good, RIDGE_HOST_LOSE="CALL:N:ERROR" (719 without one) makes
- * every call for the device fail from there on, as after a kernel that crashed, RIDGE_HOST_DRY=1
- * leaves kernels, copies and fills undone, RIDGE_HOST_DRY=roofs the loops of roofs alone. How long
+ * which ceilings' kernels are sized by, RIDGE_HOST_MEMORY (1) GiB, RIDGE_HOST_MAJOR (9) of the
+ * compute capability. What programs cannot script by api_fail() and api_dry() it says, too:
+ * RIDGE_HOST_FAIL="CALL:N" makes a call fail from its N-th use on, for good,
+ * RIDGE_HOST_LOSE="CALL:N:ERROR" (719 without one) makes every call for the device fail from there
+ * on, as after a kernel that crashed, RIDGE_HOST_DRY=1 leaves kernels, copies and fills undone,
+ * RIDGE_HOST_DRY=roofs the loops of roofs alone. How long
  * replays last: played.c. */
 #define _GNU_SOURCE
 #include <math.h>

@@ -11,7 +11,6 @@
 #include "tests/gpu/host/watch.h"
 
 enum { BLOCKS_MAX = 65536, ALIGN = 256 };
-static const size_t region_bytes = (size_t)1 << 30;
 
 struct block {
     size_t at, bytes;
@@ -20,6 +19,7 @@ struct block {
 static struct {
     pthread_mutex_t lock;
     char *region;
+    size_t bytes;                    /* of the region */
     struct block blocks[BLOCKS_MAX]; /* by address */
     int block_count;
 } m = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -27,13 +27,21 @@ static struct {
 void memory_open(void)
 {
     if (m.region)
-        mprotect(m.region, region_bytes, PROT_READ | PROT_WRITE);
+        mprotect(m.region, m.bytes, PROT_READ | PROT_WRITE);
 }
 
 void memory_close(void)
 {
     if (m.region)
-        mprotect(m.region, region_bytes, PROT_NONE);
+        mprotect(m.region, m.bytes, PROT_NONE);
+}
+
+static size_t region_bytes(void)
+{
+    const char *text = m.bytes ? NULL : getenv("RIDGE_HOST_MEMORY");
+    if (m.bytes == 0)
+        m.bytes = (size_t)(text ? strtol(text, NULL, 10) : 1) << 30;
+    return m.bytes;
 }
 
 static bool make_region(void)
@@ -41,10 +49,10 @@ static bool make_region(void)
     if (m.region)
         return true;
     void *region =
-        mmap(NULL, region_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(NULL, region_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     m.region = region == MAP_FAILED ? NULL : region;
     if (m.region)
-        watch_region(m.region, region_bytes);
+        watch_region(m.region, m.bytes);
     return m.region != NULL;
 }
 
@@ -57,7 +65,7 @@ static void *take_locked(size_t bytes)
         return NULL;
     for (; k < m.block_count && m.blocks[k].at - at < size; k++)
         at = m.blocks[k].at + m.blocks[k].bytes;
-    if (at + size > region_bytes)
+    if (at + size > m.bytes)
         return NULL;
     memmove(m.blocks + k + 1, m.blocks + k, (size_t)(m.block_count - k) * sizeof(m.blocks[0]));
     m.blocks[k] = (struct block){at, size};
@@ -106,7 +114,7 @@ int memory_blocks(void)
 
 void memory_sizes(size_t *free_bytes, size_t *total)
 {
-    *total = *free_bytes = region_bytes;
+    *total = *free_bytes = region_bytes();
     for (int k = 0; k < m.block_count; k++)
         *free_bytes -= m.blocks[k].bytes;
 }
@@ -123,5 +131,5 @@ bool memory_is_device(const void *at, size_t bytes)
 
 bool memory_is_region(const void *at)
 {
-    return m.region && (const char *)at >= m.region && (const char *)at < m.region + region_bytes;
+    return m.region && (const char *)at >= m.region && (const char *)at < m.region + m.bytes;
 }
