@@ -26,11 +26,21 @@ static enum status rewrite_graph(struct exe *exe, struct error *err)
     return lower_graph(exe, err);
 }
 
+static bool learns(const struct graph *g)
+{
+    for (int n = 0; g->state_count && n < g->node_count; n++) {
+        enum phase phase = g->nodes[n].phase;
+        if (!g->nodes[n].dead && (phase == PHASE_BACKWARD || phase == PHASE_UPDATE))
+            return true;
+    }
+    return false;
+}
+
 static enum status begin(struct exe *exe, const struct graph *graph, struct error *err)
 {
     TRY(copy_graph(exe, graph, err));
     TRY(exe_device_open(exe, err));
-    if (exe_is_on_device(exe) && exe->g->state_count)
+    if (exe_is_on_device(exe) && learns(exe->g))
         return UNSUPPORTED(err, "training runs on the CPU only as yet, not on %s",
                            exe->options.device);
     if (!exe_is_on_device(exe) && exe->options.precision != PRECISION_BF16)
@@ -117,5 +127,8 @@ enum status exe_new(const struct graph *graph, const struct exe_options *options
     TRY(graph_check(graph, err));
     TRY(exe_begin(graph, options, out, err));
     bool doubt = options->images == IMAGES_FREE && images_in_doubt(*out);
-    return doubt ? images_settle(graph, out, err) : exe_end(out, err);
+    TRY(doubt ? images_settle(graph, out, err) : exe_end(out, err));
+    if (exe_is_on_device(*out))
+        exe_reset(*out); /* the first run there changed states, and so did those that were timed */
+    return STATUS_OK;
 }

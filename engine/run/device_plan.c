@@ -2,7 +2,9 @@
  *
  * Where the tensors of an executable on a device lie, and which of them steps on the host need
  * copied: the same plan of memory serves the device's arena and, if there are such steps, a pinned
- * one of the host, so that a tensor has one offset on both sides. */
+ * one of the host, so that a tensor has one offset on both sides. The contents of a state are those
+ * that the device has: a step on the host fetches it each time, and gives back what it changed. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +40,27 @@ static void mark_step(struct exe *exe, struct step *step)
             root_of(exe, node->outputs[k])->on_device.written_by_host = step->on_host;
 }
 
+/* What follows a state is on the device where it is moved there, whoever computed it. */
+static void mark_moved(struct exe *exe)
+{
+    for (int k = 0; k < exe->moved_count; k++)
+        root_of(exe, exe->g->states[exe->moved[k]].after)->on_device.read_by_device = true;
+}
+
+/* Before a step on the host. */
+static bool needs_fetch(const struct exe *exe, int root)
+{
+    const struct device_place *place = &exe->places[root].on_device;
+    bool result = exe->g->values[root].kind == VALUE_RESULT;
+    return value_is_state(exe, root) || (result && !place->written_by_host && !place->fetched);
+}
+
+/* After it. */
+static bool needs_give(const struct exe *exe, int root)
+{
+    return value_is_state(exe, root) || exe->places[root].on_device.read_by_device;
+}
+
 static enum status plan_copies(struct exe *exe, struct step *step, struct error *err)
 {
     const struct node *node = step->query.node;
@@ -49,14 +72,13 @@ static enum status plan_copies(struct exe *exe, struct step *step, struct error 
         if (!step_reads(step, k))
             continue;
         int root = exe->places[node->inputs[k]].root;
-        struct device_place *place = &exe->places[root].on_device;
-        if (exe->g->values[root].kind != VALUE_RESULT || place->written_by_host || place->fetched)
+        if (!needs_fetch(exe, root))
             continue;
-        place->fetched = true;
+        exe->places[root].on_device.fetched = true;
         step->fetch[step->fetch_count++] = root;
     }
     for (int k = 0; k < node->output_count; k++)
-        if (node->outputs[k] != NONE && root_of(exe, node->outputs[k])->on_device.read_by_device)
+        if (node->outputs[k] != NONE && needs_give(exe, exe->places[node->outputs[k]].root))
             step->give[step->give_count++] = exe->places[node->outputs[k]].root;
     return STATUS_OK;
 }
@@ -74,14 +96,19 @@ static bool is_output(const struct exe *exe, int root)
 /* The plan's size is what a user can do something about: a smaller batch. */
 static enum status no_room(const struct exe *exe, struct error *err)
 {
-    size_t weights = exe->sizes.weight_bytes;
-    for (int v = 0; v < exe->g->value_count; v++)
-        if (value_is_fixed(&exe->g->values[v]) && exe->places[v].on_device.read_by_device)
-            weights += exe->places[v].bytes;
+    size_t weights = exe->sizes.weight_bytes, states = 0;
+    for (int v = 0; v < exe->g->value_count; v++) {
+        bool weight = value_is_fixed(&exe->g->values[v]) && exe->places[v].on_device.read_by_device;
+        weights += weight ? exe->places[v].bytes : 0;
+        states += value_is_state(exe, v) ? exe->places[v].bytes : 0;
+    }
+    char more[48] = "";
+    if (states)
+        snprintf(more, sizeof(more), ", %.1f MB for states", (double)states * 1e-6);
     return error_context(err,
-                         "the plan needs %.1f MB for activations and %.1f MB for weights; try a "
+                         "the plan needs %.1f MB for activations%s and %.1f MB for weights; try a "
                          "smaller --batch",
-                         (double)exe->sizes.arena_bytes * 1e-6, (double)weights * 1e-6);
+                         (double)exe->sizes.arena_bytes * 1e-6, more, (double)weights * 1e-6);
 }
 
 static enum status alloc_on_device(struct exe *exe, size_t bytes, void **memory, struct error *err)
@@ -103,9 +130,10 @@ static enum status place_input(struct exe *exe, int v, struct error *err)
 {
     struct place *place = &exe->places[v];
     TRY(alloc_pinned(exe, place, err));
-    value_materialise(&exe->g->values[v], place->memory);
+    value_materialise_by(exe->pool, &exe->g->values[v], place->memory);
     TRY(alloc_on_device(exe, place->bytes, &place->on_device.memory, err));
     place->on_device.owned = true;
+    values_changed(exe, v);
     return STATUS_OK;
 }
 
@@ -171,7 +199,7 @@ static enum status place_all(struct exe *exe, struct error *err)
             continue;
         if (value_is_fixed(&exe->g->values[v]))
             TRY(place_fixed(exe, v, err));
-        else if (exe->g->values[v].kind == VALUE_INPUT)
+        else if (exe->g->values[v].kind != VALUE_RESULT)
             TRY(place_input(exe, v, err));
         else
             TRY(place_result(exe, v, err));
@@ -225,6 +253,7 @@ enum status device_plan(struct exe *exe, struct error *err)
 {
     for (int s = 0; s < exe->step_count; s++)
         mark_step(exe, &exe->steps[s]);
+    mark_moved(exe);
     for (int s = 0; s < exe->step_count; s++)
         if (exe->steps[s].on_host)
             TRY(plan_copies(exe, &exe->steps[s], err));

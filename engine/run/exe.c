@@ -270,10 +270,13 @@ struct pool *exe_pool(struct exe *exe)
 
 void exe_reset(struct exe *exe)
 {
+    exe_device_idle(exe); /* an upload may still be reading */
     for (int k = 0; k < exe->g->state_count; k++) {
         int v = exe->g->states[k].before;
-        if (exe->places[v].memory)
-            value_materialise_by(exe->pool, &exe->g->values[v], exe->places[v].memory);
+        if (!exe->places[v].memory)
+            continue;
+        value_materialise_by(exe->pool, &exe->g->values[v], exe->places[v].memory);
+        values_changed(exe, v);
     }
 }
 

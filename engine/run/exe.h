@@ -57,7 +57,8 @@ void exe_free(struct exe *exe);
 
 /* Memory of graph input or output i (plain row-major), of the host. Inputs are filled by their fill
  * at first. On a device the next run uploads inputs after exe_input was called: call it before each
- * change; exe_output downloads: call it after each run. */
+ * change; exe_output downloads: call it after each run. exe_input of a state does both, for this
+ * state alone. */
 void *exe_input(struct exe *exe, int i);
 const void *exe_output(const struct exe *exe, int i);
 void exe_run(struct exe *exe);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Executables on a device. Tensors lie at the offsets that the plan gave them, in an arena of the
- * device; weights are uploaded once, inputs when they were changed. If every step has a kernel
- * there, one run is captured and then replayed as a whole.
+ * device; weights are uploaded once, inputs and states when they were changed. If every step has a
+ * kernel there, one run is captured and then replayed as a whole.
  *
  * A step that no kernel of the device takes runs on the host, in a second, pinned arena of the same
  * plan: what it reads is fetched before it, what steps on the device read of it is given after it.
@@ -14,12 +14,6 @@
 
 #include "base/system/clock.h"
 #include "engine/run/exe_internal.h"
-
-/* Where a run says what went wrong; NULL once something has: the first cause counts. */
-static struct error *sink(struct exe_device *t)
-{
-    return t->failed.code == STATUS_OK ? &t->failed : NULL;
-}
 
 bool exe_runs_on_device(const struct exe *exe, const struct kernel *kernel)
 {
@@ -47,35 +41,18 @@ enum status exe_device_open(struct exe *exe, struct error *err)
 
 /* ---- running ---- */
 
-static enum status copy_value(struct exe *exe, int root, enum device_copy direction)
-{
-    struct exe_device *t = exe->on_device;
-    const struct place *place = &exe->places[root];
-    bool up = direction == COPY_TO_DEVICE;
-    return t->device.kind->copy(&t->device, up ? place->on_device.memory : place->memory,
-                                up ? place->memory : place->on_device.memory, place->bytes,
-                                direction, t->stream, sink(t));
-}
-
-static void upload_inputs(struct exe *exe)
-{
-    for (int k = 0; k < exe->g->input_count; k++)
-        copy_value(exe, exe->places[exe->g->inputs[k]].root, COPY_TO_DEVICE);
-    exe->on_device->stale = false;
-}
-
 /* Waits first in any case: copies of earlier steps may still read the host's arena. */
 static void run_here(struct exe *exe, const struct step *step)
 {
     struct exe_device *t = exe->on_device;
     for (int k = 0; k < step->fetch_count; k++)
-        copy_value(exe, step->fetch[k], COPY_TO_HOST);
-    t->device.kind->wait(&t->device, t->stream, sink(t));
+        values_copy(exe, step->fetch[k], COPY_TO_HOST);
+    t->device.kind->wait(&t->device, t->stream, exe_device_sink(t));
     if (step->kernel->own_threads)
         pool_park(exe->pool);
     step_launch(step);
     for (int k = 0; k < step->give_count; k++)
-        copy_value(exe, step->give[k], COPY_TO_DEVICE);
+        values_copy(exe, step->give[k], COPY_TO_DEVICE);
 }
 
 static void run_step(struct exe *exe, const struct step *step)
@@ -103,37 +80,35 @@ static void note_begin(struct exe *exe)
     if (!t->began)
         return;
     t->began_ns = clock_now_ns();
-    t->device.kind->event_record(&t->device, t->began, t->stream, sink(t));
+    t->device.kind->event_record(&t->device, t->began, t->stream, exe_device_sink(t));
 }
 
 static void run_steps(struct exe *exe)
 {
     struct exe_device *t = exe->on_device;
-    t->device.kind->bind(&t->device, sink(t));
-    if (t->stale)
-        upload_inputs(exe);
+    t->device.kind->bind(&t->device, exe_device_sink(t));
+    values_upload(exe);
     note_begin(exe);
     for (int s = 0; s < exe->step_count; s++)
         run_step(exe, &exe->steps[s]);
+    values_move_states(exe);
 }
 
 static void run_replay(struct exe *exe)
 {
     struct exe_device *t = exe->on_device;
-    t->device.kind->bind(&t->device, sink(t));
-    if (t->stale)
-        upload_inputs(exe);
+    t->device.kind->bind(&t->device, exe_device_sink(t));
+    values_upload(exe);
     note_begin(exe);
-    t->device.kind->replay(&t->device, t->graph, t->stream, sink(t));
+    t->device.kind->replay(&t->device, t->graph, t->stream, exe_device_sink(t));
 }
 
 /* Waits after each step, so that its work is done before the watch hears of its end. */
 void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch)
 {
     struct exe_device *t = exe->on_device;
-    t->device.kind->bind(&t->device, sink(t));
-    if (t->stale)
-        upload_inputs(exe);
+    t->device.kind->bind(&t->device, exe_device_sink(t));
+    values_upload(exe);
     note_begin(exe);
     for (int s = 0; s < exe->step_count; s++) {
         watch->begin(watch->context, s);
@@ -141,6 +116,7 @@ void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch)
         exe_wait(exe);
         watch->end(watch->context, s);
     }
+    values_move_states(exe);
 }
 
 /* ---- capturing ---- */
@@ -193,14 +169,27 @@ static void record_steps(struct exe *exe, void **events)
     struct exe_device *t = exe->on_device;
     for (int s = 0; s < exe->step_count; s++) {
         if (events)
-            t->device.kind->event_record(&t->device, events[s], t->stream, sink(t));
+            t->device.kind->event_record(&t->device, events[s], t->stream, exe_device_sink(t));
         run_step(exe, &exe->steps[s]);
     }
     if (events)
-        t->device.kind->event_record(&t->device, events[exe->step_count], t->stream, sink(t));
+        t->device.kind->event_record(&t->device, events[exe->step_count], t->stream,
+                                     exe_device_sink(t));
+    values_move_states(exe);
 }
 
-/* branches: side by side; there are no events then. runs: that follow each other. */
+/* branches: side by side; there are no events then. */
+static void record_run(struct exe *exe, void **events, bool branches)
+{
+    if (!branches) {
+        record_steps(exe, events);
+        return;
+    }
+    lanes_record(exe, run_step);
+    values_move_states(exe); /* behind the last step of each lane */
+}
+
+/* runs: that follow each other. */
 static enum status capture_runs(struct exe *exe, void **events, bool branches, int64_t runs,
                                 struct device_graph **graph, struct error *err)
 {
@@ -209,10 +198,7 @@ static enum status capture_runs(struct exe *exe, void **events, bool branches, i
     TRY(kind->capture_begin(&t->device, t->stream, err));
     t->capturing = true;
     for (int64_t k = 0; k < runs; k++)
-        if (branches)
-            lanes_record(exe, run_step);
-        else
-            record_steps(exe, events);
+        record_run(exe, events, branches);
     t->capturing = false;
     enum status status = kind->capture_end(&t->device, t->stream, graph, err);
     if (t->failed.code == STATUS_OK && status != STATUS_OK && status != STATUS_LOST)
@@ -252,8 +238,6 @@ static enum status capture_run(struct exe *exe, struct error *err)
 /* The first run loads code and shows whether all launches are taken; then it may be recorded. */
 static enum status first_run(struct exe *exe, struct error *err)
 {
-    struct exe_device *t = exe->on_device;
-    t->stale = true;
     run_steps(exe);
     exe_wait(exe);
     TRY(exe_status(exe, err));
@@ -301,7 +285,8 @@ static int64_t worth_joining(const struct exe *exe, double run_s)
     if (!t || !t->graph || exe->exchange_count || !(run_s > 0) || run_s >= joined_s)
         return 1;
     double runs = fmin(ceil(joined_s / run_s), JOINED_MAX);
-    return (int64_t)fmax(1, fmin(runs, (double)(JOINED_STEPS_MAX / (exe->step_count + 1))));
+    int steps = exe->step_count + exe->moved_count + 1;
+    return (int64_t)fmax(1, fmin(runs, (double)(JOINED_STEPS_MAX / steps)));
 }
 
 /* What goes wrong is no harm but where the device is lost by it: there is the graph of one. */
@@ -329,10 +314,9 @@ int64_t exe_joined_runs(const struct exe *exe)
 static void run_joined(struct exe *exe)
 {
     struct exe_device *t = exe->on_device;
-    t->device.kind->bind(&t->device, sink(t));
-    if (t->stale)
-        upload_inputs(exe);
-    t->device.kind->replay(&t->device, t->joined, t->stream, sink(t));
+    t->device.kind->bind(&t->device, exe_device_sink(t));
+    values_upload(exe);
+    t->device.kind->replay(&t->device, t->joined, t->stream, exe_device_sink(t));
 }
 
 void exe_start_runs(struct exe *exe, int64_t runs)
@@ -386,37 +370,13 @@ void exe_device_close(struct exe *exe)
 
 /* ---- for users of executables ---- */
 
-void *exe_input(struct exe *exe, int i)
-{
-    if (exe->on_device) {
-        exe_wait(exe); /* an upload may still be reading */
-        exe->on_device->stale = true;
-    }
-    return value_memory(exe->places, exe->g->inputs[i]);
-}
-
-const void *exe_output(const struct exe *exe, int i)
-{
-    int root = exe->places[exe->g->outputs[i]].root;
-    const struct place *place = &exe->places[root];
-    struct exe_device *t = exe->on_device;
-    bool result = exe->g->values[root].kind == VALUE_RESULT;
-    if (!t || !result || place->on_device.written_by_host)
-        return value_memory(exe->places, exe->g->outputs[i]);
-    t->device.kind->bind(&t->device, sink(t));
-    t->device.kind->copy(&t->device, place->memory, place->on_device.memory, place->bytes,
-                         COPY_TO_HOST, t->stream, sink(t));
-    t->device.kind->wait(&t->device, t->stream, sink(t));
-    return value_memory(exe->places, exe->g->outputs[i]);
-}
-
 void exe_wait(struct exe *exe)
 {
     struct exe_device *t = exe->on_device;
     if (!t)
         return;
     exchanges_attend(exe);
-    t->device.kind->wait(&t->device, t->stream, sink(t));
+    t->device.kind->wait(&t->device, t->stream, exe_device_sink(t));
 }
 
 enum status exe_status(const struct exe *exe, struct error *err)
@@ -444,7 +404,7 @@ static enum status make_events(struct exe *exe, void **events)
 {
     struct exe_device *t = exe->on_device;
     for (int s = 0; s <= exe->step_count; s++)
-        TRY(t->device.kind->event_new(&t->device, &events[s], sink(t)));
+        TRY(t->device.kind->event_new(&t->device, &events[s], exe_device_sink(t)));
     return STATUS_OK;
 }
 
@@ -457,12 +417,13 @@ static void time_once(struct exe *exe, struct device_graph *graph, void **events
     struct exe_device *t = exe->on_device;
     const struct device_kind *kind = t->device.kind;
     if (graph)
-        kind->replay(&t->device, graph, t->stream, sink(t));
+        kind->replay(&t->device, graph, t->stream, exe_device_sink(t));
     else
         record_steps(exe, events);
     exe_wait(exe);
     for (int s = 0; s < exe->step_count; s++)
-        kind->event_elapsed(&t->device, events[s], events[s + 1], &samples[s * repeats], sink(t));
+        kind->event_elapsed(&t->device, events[s], events[s + 1], &samples[s * repeats],
+                            exe_device_sink(t));
 }
 
 /* NULL where it cannot be had: then steps are launched one by one. */
@@ -482,7 +443,8 @@ void exe_device_time_steps(struct exe *exe, int repeats, double *samples)
     struct exe_device *t = exe->on_device;
     struct device_graph *graph = NULL;
     void **events = calloc((size_t)exe->step_count + 1, sizeof(*events));
-    t->device.kind->bind(&t->device, sink(t));
+    t->device.kind->bind(&t->device, exe_device_sink(t));
+    values_upload(exe);
     if (events && make_events(exe, events) == STATUS_OK) {
         graph = timed_graph(exe, events);
         for (int r = 0; r < repeats && t->failed.code == STATUS_OK; r++)
@@ -504,16 +466,16 @@ double exe_device_time_runs(struct exe *exe, int64_t runs)
     const struct device_kind *kind = t->device.kind;
     void *from = NULL, *to = NULL;
     double ns = 0;
-    kind->bind(&t->device, sink(t));
-    if (kind->event_new(&t->device, &from, sink(t)) == STATUS_OK &&
-        kind->event_new(&t->device, &to, sink(t)) == STATUS_OK) {
+    kind->bind(&t->device, exe_device_sink(t));
+    if (kind->event_new(&t->device, &from, exe_device_sink(t)) == STATUS_OK &&
+        kind->event_new(&t->device, &to, exe_device_sink(t)) == STATUS_OK) {
         exe->run(exe);
-        kind->event_record(&t->device, from, t->stream, sink(t));
+        kind->event_record(&t->device, from, t->stream, exe_device_sink(t));
         for (int64_t k = 0; k < runs; k++)
             exe->run(exe);
-        kind->event_record(&t->device, to, t->stream, sink(t));
+        kind->event_record(&t->device, to, t->stream, exe_device_sink(t));
         exe_wait(exe);
-        kind->event_elapsed(&t->device, from, to, &ns, sink(t));
+        kind->event_elapsed(&t->device, from, to, &ns, exe_device_sink(t));
     }
     if (from)
         kind->event_free(&t->device, from);

@@ -15,6 +15,7 @@ struct device_place {
     bool written_by_host; /* by a step on the host */
     bool read_by_host, read_by_device;
     bool fetched; /* results of the device: the host has it too, once a step there has needed it */
+    bool stale;   /* inputs, states: the next run uploads what the host has */
 };
 
 /* Where a value of the graph lives. */
@@ -107,7 +108,7 @@ struct exe_device {
     bool capturing;      /* launches are recorded */
     bool branches;       /* they are captured side by side */
     struct lanes *lanes; /* which; NULL: it is not known */
-    bool stale;          /* exe_input was called: the device has old inputs */
+    bool stale;          /* some input or state is */
     void *began;         /* owned, with exchanges: the event of a run's beginning */
     uint64_t began_ns;   /* the clock then */
     struct error failed; /* the first thing that went wrong in a run */
@@ -164,7 +165,12 @@ static inline size_t exe_alignment(const struct exe *exe)
 bool exe_runs_on_device(const struct exe *exe, const struct kernel *kernel);
 enum status exe_device_open(struct exe *exe, struct error *err);
 enum status exe_device_link(struct exe *exe, struct error *err); /* instead of exe_link */
-enum status device_plan(struct exe *exe, struct error *err);     /* memory and addresses there */
+/* Where a run says what went wrong; NULL once something has: the first cause counts. */
+static inline struct error *exe_device_sink(struct exe_device *t)
+{
+    return t->failed.code == STATUS_OK ? &t->failed : NULL;
+}
+enum status device_plan(struct exe *exe, struct error *err); /* memory and addresses there */
 void exe_device_time_steps(struct exe *exe, int repeats, double *samples);
 double exe_device_time_runs(struct exe *exe, int64_t runs);
 void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch);
@@ -172,6 +178,20 @@ void exe_device_idle(struct exe *exe); /* nothing runs there, and the device is 
 void exe_device_close(struct exe *exe);
 /* Captures the run anew, with its branches side by side or not; lanes_open was called before. */
 enum status exe_use_branches(struct exe *exe, bool branches, struct error *err);
+
+/* ---- between the host's memory and a device's: device_values.c ---- */
+
+void values_copy(const struct exe *exe, int root, enum device_copy direction);
+/* At the beginning of a run: what the host has changed. */
+void values_upload(struct exe *exe);
+/* At its end: what the next run finds, where it was not computed in its place. */
+void values_move_states(struct exe *exe);
+/* The host has changed the input or state. */
+void values_changed(struct exe *exe, int v);
+static inline bool value_is_state(const struct exe *exe, int v)
+{
+    return exe->g->values[v].kind == VALUE_STATE;
+}
 
 /* ---- branches side by side: exe_lanes.c ---- */
 

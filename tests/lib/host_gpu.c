@@ -68,6 +68,61 @@ struct graph *gpu_mixed_net(void)
     return g;
 }
 
+enum {
+    ROWS = 2,
+    HEADS = 4,
+    KV_HEADS = 2,
+    SIZE = 16,
+    WIDE = HEADS * SIZE,
+    NARROW = KV_HEADS * SIZE
+};
+
+static int turned(struct graph *g, int x, int positions, int64_t heads)
+{
+    int cosines = noise_param(g, heads == HEADS ? "cosines" : "cosines2",
+                              shape_of(GPU_DECODER_STEPS, SIZE / 2));
+    int sines =
+        noise_param(g, heads == HEADS ? "sines" : "sines2", shape_of(GPU_DECODER_STEPS, SIZE / 2));
+    return graph_node(g, "RotaryEmbedding", NULL, INPUTS(x, cosines, sines, positions),
+                      ATTRS(attr_int("num_heads", heads)));
+}
+
+static int cached(struct graph *g, const char *name, int x, int at)
+{
+    int past = graph_state(g, name, DTYPE_F32, shape_of(ROWS, GPU_DECODER_STEPS, NARROW),
+                           (struct fill){.kind = FILL_NORMAL, .a = 0, .b = 1});
+    int now = graph_node(g, "TensorScatter", NULL, INPUTS(past, x, at), ATTRS(attr_int("axis", 1)));
+    graph_state_after(g, past, now);
+    return now;
+}
+
+struct graph *gpu_decoder(bool odd)
+{
+    struct graph *g = graph_new("decoder");
+    const int64_t one = 1, each[] = {ROWS, 1}, row[] = {ROWS, GPU_DECODER_STEPS * NARROW};
+    int x = noise_input(g, "x", shape_of(ROWS, 1, WIDE));
+    int at = graph_state(g, "at", DTYPE_I64, shape_of(ROWS), (struct fill){.kind = FILL_CONST});
+    int mean = graph_state(g, "mean", DTYPE_F32, shape_of(ROWS, 1, WIDE), noise());
+    int positions =
+        graph_node(g, "Reshape", NULL, INPUTS(at, graph_const_i64(g, 2, each)), NO_ATTRS);
+    int q = turned(g, dense(g, x, "query", WIDE), positions, HEADS);
+    int k = cached(g, "keys", turned(g, dense(g, x, "key", NARROW), positions, KV_HEADS), at);
+    int v = cached(g, "values", dense(g, x, "value", NARROW), at);
+    int y = graph_node(g, "Attention", NULL, INPUTS(q, k, v),
+                       ATTRS(attr_int("heads", HEADS), attr_int("kv_heads", KV_HEADS)));
+    graph_output(g, add(g, y, mean));
+    /* The cache under another name. */
+    int flat = graph_node(g, "Reshape", NULL, INPUTS(v, graph_const_i64(g, 2, row)), NO_ATTRS);
+    graph_output(g, softmax(g, flat, -1));
+    mean = unary(g, odd ? "Asinh" : "Tanh", add(g, mean, y));
+    graph_state_after(g, graph_find_value(g, "mean"), mean);
+    graph_state_after(g, at, add(g, at, graph_const_i64(g, -1, &one)));
+    for (int s = 0; odd && s < g->state_count; s++)
+        if (g->states[s].before != at)
+            graph_output(g, unary(g, "Asinh", g->states[s].after));
+    return g;
+}
+
 static void *symbol(void *library, const char *name)
 {
     void *found = dlsym(library, name);

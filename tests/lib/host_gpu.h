@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * For tests of devices: the plug-in whose CUDA runtime is the host (tests/gpu/host/), what can be
- * scripted there, and two small networks. */
+ * scripted there, and small networks. */
 #ifndef TESTS_LIB_HOST_GPU_H
 #define TESTS_LIB_HOST_GPU_H
 
@@ -39,6 +39,12 @@ struct exe_options gpu_unfused(bool tuned);
 struct graph *gpu_small_net(void);
 /* Three nodes have none: the host computes them, in the middle and at the end. */
 struct graph *gpu_mixed_net(void);
+/* A step of decoding: its inputs are "x" and the states "keys", "values", which are changed in
+ * place, "at", which counts steps, and "mean"; the last two are moved. Every node has an own kernel
+ * but with odd: then the host reads each state, and computes what follows "mean". At most
+ * GPU_DECODER_STEPS runs fit into the caches. */
+enum { GPU_DECODER_STEPS = 24 };
+struct graph *gpu_decoder(bool odd);
 /* 40 nodes that read whatever there is. */
 struct graph *gpu_any_net(unsigned seed);
 

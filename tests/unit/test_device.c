@@ -193,6 +193,30 @@ TEST(short_runs_share_a_graph)
     exe_graph_free(exe, g);
 }
 
+/* Of a decoder, one run after the other and two as one graph, like the CPU's. */
+TEST(states_stay_there)
+{
+    struct graph *g = gpu_decoder(false);
+    struct exe_options options = gpu_options(gpu_name()), on_cpu = gpu_options("cpu");
+    struct exe *exe = compiled(g, &options), *cpu = compiled(g, &on_cpu);
+    for (int round = 0; round < 2; round++) {
+        for (int runs = 1; runs < 8; runs += 3) {
+            exe_start_runs(exe, runs);
+            exe_wait(exe);
+            exe_start_runs(cpu, runs);
+            MUST(exe_status, exe);
+            for (int k = 0; k < 2 * 64; k++)
+                assert_float_equal(((const float *)exe_output(exe, 0))[k],
+                                   ((const float *)exe_output(cpu, 0))[k], 1e-4);
+        }
+        exe_reset(exe);
+        exe_reset(cpu);
+        assert_int_equal(exe_join_runs(exe, 0.6e-3), 2);
+    }
+    exe_free(cpu);
+    exe_graph_free(exe, g);
+}
+
 TEST(the_host_computes_what_no_kernel_takes)
 {
     struct graph *g = gpu_mixed_net();
@@ -539,6 +563,7 @@ static int test_real(void)
         cmocka_unit_test(everything_there_is_captured),
         cmocka_unit_test(changed_inputs_are_uploaded),
         cmocka_unit_test(runs_in_a_row_give_the_last_result),
+        cmocka_unit_test(states_stay_there),
         cmocka_unit_test(the_host_computes_what_no_kernel_takes),
         cmocka_unit_test(the_tuner_times_on_the_device),
         cmocka_unit_test(steps_have_times),

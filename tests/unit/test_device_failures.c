@@ -81,7 +81,7 @@ _Static_assert(ARRAY_COUNT(all_calls) + 2 == sizeof(struct cuda_api) / sizeof(vo
 static enum status whole_life(const struct graph *g, const struct exe_options *options,
                               struct error *err)
 {
-    double times[16];
+    double times[32];
     struct exe *exe = NULL;
     enum status status = exe_new(g, options, &exe, err);
     if (status != STATUS_OK)
@@ -90,6 +90,10 @@ static enum status whole_life(const struct graph *g, const struct exe_options *o
     exe_time_runs(exe, 3);
     exe_join_runs(exe, joined_s);
     exe_start_runs(exe, 3);
+    for (int k = 0; k < g->input_count; k++)
+        assert_non_null(exe_input(exe, k));
+    exe_run(exe);
+    exe_reset(exe);
     exe_time_steps(exe, 2, times);
     for (int k = 0; k < g->output_count; k++)
         assert_non_null(exe_output(exe, k));
@@ -142,6 +146,16 @@ TEST(no_failing_call_crashes_or_leaks)
     fail_everywhere(small, &options, LAUNCH_FAILED);
     graph_free(small);
     graph_free(mixed);
+}
+
+TEST(no_failing_call_with_states_crashes_or_leaks)
+{
+    struct exe_options options = gpu_options(gpu_name());
+    for (int odd = 0; odd < 2; odd++) {
+        struct graph *g = gpu_decoder(odd);
+        fail_everywhere(g, &options, LAUNCH_FAILED);
+        graph_free(g);
+    }
 }
 
 /* In 16 bits by a cluster of blocks. */
