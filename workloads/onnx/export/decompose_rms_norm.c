@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RMSNormalization in ONNX before opset 23: x / sqrt(mean x^2 + epsilon), in f32 whatever x is, times
- * the scale. */
+ * RMSNormalization in ONNX before opset 23: x / sqrt(mean x^2 + epsilon), in f32 whatever x is,
+ * times the scale. */
 #include "engine/graph/op_list.h"
 #include "workloads/onnx/export/parts.h"
 
@@ -30,8 +30,9 @@ enum status export_rms_normalization(const struct form *f, struct error *err)
     for (int k = axis; k < rank; k++)
         axes[k - axis] = k;
     const char *x = as_float(&p, f->inputs[0], value->dtype);
-    const char *mean = part(&p, op_reduce_mean.name, NAMES(part(&p, op_mul.name, NAMES(x, x), NO_ATTRS)),
-                            ATTRS(attr_ints("axes", rank - axis, axes)));
+    const char *mean =
+        part(&p, op_reduce_mean.name, NAMES(part(&p, op_mul.name, NAMES(x, x), NO_ATTRS)),
+             ATTRS(attr_ints("axes", rank - axis, axes)));
     const char *epsilon = number(&p, value->dtype, node_float(f->node, "epsilon", 1e-5));
     const char *root = part(&p, op_sqrt.name,
                             NAMES(part(&p, op_add.name, NAMES(mean, epsilon), NO_ATTRS)), NO_ATTRS);
