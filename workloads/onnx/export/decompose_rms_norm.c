@@ -38,7 +38,7 @@ enum status export_rms_normalization(const struct form *f, struct error *err)
                             NAMES(part(&p, op_add.name, NAMES(mean, epsilon), NO_ATTRS)), NO_ATTRS);
     const char *y = part(&p, op_div.name, NAMES(x, root), NO_ATTRS);
     if (x != f->inputs[0])
-        y = part(&p, "CastLike", NAMES(y, f->inputs[0]), NO_ATTRS);
+        y = part(&p, op_cast_like.name, NAMES(y, f->inputs[0]), NO_ATTRS);
     part_last(&p, 0, op_mul.name, 2, (const char *[]){y, f->inputs[1]}, NO_ATTRS);
     return p.status;
 }
