@@ -17,7 +17,7 @@ const char *const decoder_phases[] = {"decode", "prefill", NULL};
 
 struct text {
     const struct decoder *d;
-    int64_t batch, layers;
+    int64_t batch, layers, vocabulary;
     int64_t context; /* tokens before the one that is next; of a prompt: all */
     bool decodes;
     enum dtype cache;
@@ -216,11 +216,12 @@ static int layer(struct graph *g, int x, const char *name, const struct text *t)
 /* ---- the network ---- */
 
 /* The likeliest token after x [N, width], and the logits of all. */
-static void choose(struct graph *g, int x, int table, const struct decoder *d)
+static void choose(struct graph *g, int x, int table, const struct text *t)
 {
+    const struct decoder *d = t->d;
     int head =
         d->tied ? table
-                : weight(g, "head", shape_of(d->vocabulary, d->width), sqrt(3 / (double)d->width));
+                : weight(g, "head", shape_of(t->vocabulary, d->width), sqrt(3 / (double)d->width));
     int logits = graph_node(g, "Gemm", "head", INPUTS(x, head), ATTRS(attr_int("transB", 1)));
     int token = graph_node(g, "ArgMax", "choice", INPUTS(logits),
                            ATTRS(attr_int("axis", 1), attr_int("keepdims", 0)));
@@ -233,10 +234,10 @@ static void choose(struct graph *g, int x, int table, const struct decoder *d)
 static void network(struct graph *g, struct text *t)
 {
     const struct decoder *d = t->d;
-    struct fill words = {.kind = FILL_ZIPF, .a = 0, .b = (double)d->vocabulary};
+    struct fill words = {.kind = FILL_ZIPF, .a = 0, .b = (double)t->vocabulary};
     int ids = graph_input(g, "tokens", DTYPE_I64, shape_of(t->batch, tokens_of(t)), words);
     int table =
-        weight(g, "embedding", shape_of(d->vocabulary, d->width), sqrt(3 / (double)d->width));
+        weight(g, "embedding", shape_of(t->vocabulary, d->width), sqrt(3 / (double)d->width));
     int x = gather(g, table, ids, 0);
     if (!place(g, t))
         return;
@@ -245,7 +246,7 @@ static void network(struct graph *g, struct text *t)
     int64_t last = tokens_of(t) - 1;
     x = slice(g, x, (struct range){.axis = 1, .start = last, .stop = last + 1});
     x = norm(g, reshape(g, x, 2, (int64_t[]){t->batch, d->width}), "norm", d);
-    choose(g, x, table, d);
+    choose(g, x, table, t);
 }
 
 void decoder_build(struct graph *g, const struct workload_config *config,
@@ -259,9 +260,11 @@ void decoder_build(struct graph *g, const struct workload_config *config,
                      .cache = config->precision == PRECISION_BF16 ? DTYPE_BF16 : DTYPE_F32};
     while (t.d->size && strcmp(t.d->size, size) != 0)
         t.d++;
-    int64_t depth = config_int(config, "depth");
+    int64_t depth = config_int(config, "depth"), words = config_int(config, "vocabulary");
     t.layers = depth ? depth : t.d->layers;
+    t.vocabulary = words ? words : t.d->vocabulary;
     if (at_most(g, "depth", t.layers, t.d->layers) &&
+        at_most(g, "vocabulary", t.vocabulary, t.d->vocabulary) &&
         at_most(g, "context", t.context, t.d->positions - t.decodes))
         network(g, &t);
 }

@@ -15,6 +15,7 @@
          "decode: the next token of a text; prefill: a whole prompt and its first token"},         \
         {"context", "512", NULL, "tokens of the prompt, or before the one that is next"},          \
         {"depth", "0", NULL, "how many of the layers, from the first on (0: all)"},                \
+        {"vocabulary", "0", NULL, "how many of the words (0: all)"},                               \
     {                                                                                              \
         .name = NULL                                                                               \
     }
