@@ -265,6 +265,18 @@ void floats_load(enum dtype dtype, const void *from, float *to, int64_t count)
             to[k] = float_at(dtype, from, k);
 }
 
+/* Without a branch, so that it becomes vectors: networks have billions of weights. */
+static void store_bfloats(const float *restrict from, uint16_t *restrict to, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        uint32_t word;
+        memcpy(&word, &from[k], sizeof(word));
+        uint32_t rounded = (word + 0x7fffu + (word >> 16 & 1u)) >> 16;
+        uint32_t nan = word >> 16 | 0x40u;
+        to[k] = (uint16_t)((word & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+    }
+}
+
 void floats_store(enum dtype dtype, const float *from, void *to, int64_t count)
 {
     uint16_t *bits = to;
@@ -274,7 +286,8 @@ void floats_store(enum dtype dtype, const float *from, void *to, int64_t count)
     if (dtype == DTYPE_F8E4M3)
         for (int64_t k = 0; k < count; k++)
             codes[k] = f8_from_float(from[k]);
-    if (dtype == DTYPE_F16 || dtype == DTYPE_BF16)
-        for (int64_t k = 0; k < count; k++)
-            bits[k] = dtype == DTYPE_F16 ? half_from_float(from[k]) : bfloat_from_float(from[k]);
+    for (int64_t k = 0; dtype == DTYPE_F16 && k < count; k++)
+        bits[k] = half_from_float(from[k]);
+    if (dtype == DTYPE_BF16)
+        store_bfloats(from, bits, count);
 }

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Language models that generate text: sizes as published, both phases verified, as files, and refusals.
+. tests/lib/tap.sh
+
+parameters() { # network, and how many it has
+    runs ridge graph "$1,phase=prefill,context=2"
+    prints ", $2 parameters,"
+}
+parameters llama3:size=1b 1235814400
+parameters llama3:size=3b 3212749824
+parameters llama3:size=8b 8030261248
+parameters qwen3:size=0.6b 596049920
+parameters qwen3:size=8b 8190735360
+
+small=depth=2,vocabulary=3000
+verifies() { # network and options
+    run ridge verify "$@" --no-tune
+    cat "$output"
+    exits 0
+    prints ' ok$'
+}
+for name in llama3 qwen3; do
+    for phase in decode prefill; do
+        for precision in f32 bf16; do
+            verifies "$name:$small,context=40,phase=$phase" --batch 2 --precision $precision
+        done
+    done
+done
+# More keys than a task has, and prompts that end within a block.
+verifies "llama3:$small,context=700"
+verifies "qwen3:$small,context=531,phase=prefill"
+verifies "llama3:$small,context=40" --isa scalar
+verifies "llama3:$small,context=40" --isa avx2 --precision bf16
+
+# The cache is changed where it lies and read as it lies: one key and one value per layer are written.
+runs ridge explain "llama3:$small,context=300" --precision bf16 --no-tune --json
+holds '[.[] | select(.op == "Cast")] | length <= 1'
+holds '[.[] | select(.op == "TensorScatter")] | length == 4 and all(.[]; .bytes < 20000)'
+
+# Only what a query sees is counted.
+flops() {
+    "$RIDGE" graph "llama3:depth=1,phase=prefill,context=$1" --json |
+        jq '[.nodes[] | select(.op == "Attention")][0].macs'
+}
+is "half of the square" $((2 * 32 * 64 * 101 * 50)) "$(flops 100)"
+
+# As files, which other programs read.
+for phase in decode prefill; do
+    runs ridge export "qwen3:$small,context=20,phase=$phase" -o "$tap_dir/$phase.onnx"
+    verifies "$tap_dir/$phase.onnx"
+done
+
+run ridge graph llama3:depth=17
+exits 2
+run ridge graph qwen3:context=50000
+exits 2
+run ridge graph llama3:size=2b
+exits 2
+finish
