@@ -427,13 +427,21 @@ static enum status launch_with_others(struct kernel_case *c, struct kernel_state
     return STATUS_OK;
 }
 
+static bool has_rows_apart(const struct kernel_case *c)
+{
+    for (int k = 0; k < c->query.out_count; k++)
+        if (c->out[k].apart.mask)
+            return true;
+    return false;
+}
+
 /* In the executable a weight and its moments are updated where they lie, and so is a cache of which
- * a part is replaced. */
+ * a part is replaced. A state's rows lie as those of what follows it. */
 static enum status launch_in_place(struct kernel_case *c, struct kernel_state *state,
                                    struct error *err)
 {
     const struct op *op = c->query.node->op;
-    if (!op->update && op->reads != READS_REPLACED_PART)
+    if ((!op->update && op->reads != READS_REPLACED_PART) || has_rows_apart(c))
         return STATUS_OK;
     c->in_place = true;
     enum status status = launch(c, state, 0x11, err);
