@@ -85,6 +85,8 @@ struct exception {
 
 static const struct exception exceptions[] = {
     {"Attention", DTYPE_F32, "", "own kernel: cuDNN's attention is for f16 and bf16", false},
+    {"Attention", DTYPE_NONE, "causal, or heads",
+     "own kernel: cuDNN's graph here has neither masks that are not read nor shared heads", false},
     {"MaxPool", DTYPE_NONE, "is compiled already", OWN_POOL, false},
     {"AveragePool", DTYPE_NONE, "is compiled already", OWN_POOL, false},
     {"GlobalMaxPool", DTYPE_NONE, "is compiled already", OWN_POOL, false},
