@@ -612,6 +612,9 @@ oracle:
 	@if /usr/bin/python3 -c 'import torch, torchvision, onnx' 2>/dev/null; then \
 	    /usr/bin/python3 tests/oracle/export_torch.py build/foreign; \
 	    else echo "no foreign graphs: apt-get install python3-torch python3-torchvision python3-onnx" >&2; fi
+	@if $(VENV)/bin/python -c 'import torch, transformers, onnx' 2>/dev/null; then \
+	    $(VENV)/bin/python -W ignore tests/oracle/decoders.py --ridge $(B)/ridge; \
+	    else echo "no decoders: $(VENV)/bin/pip install torch transformers" >&2; fi
 	$(VENV)/bin/python tests/oracle/oracle.py --ridge $(B)/ridge --foreign build/foreign $(O)
 
 # Steps of training in turns with PyTorch. O=rows and options, such as another --python that has torch.
