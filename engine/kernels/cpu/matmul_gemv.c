@@ -176,9 +176,11 @@ SIMD_INLINE void add_columns(const struct sweep *s, const void *b, vf (*x)[ROWS]
     }
     UNROLLED (i, few) {
         float *to = y + i * p->y_vector;
-        vf sum = s->k == 0 ? vf_zero() : lanes ? vf_load_m(to, *lanes) : vf_load(to);
+        vf sum = vf_zero(); /* of these rows first: so sums of thousands lose less */
         UNROLLED (r, rows)
             sum = vf_fma(x[i][r], row[r], sum);
+        if (s->k)
+            sum = vf_add(sum, lanes ? vf_load_m(to, *lanes) : vf_load(to));
         if (lanes)
             vf_store_m(to, *lanes, sum);
         else
