@@ -325,7 +325,8 @@ static void activations_need(struct walk *w, struct memory_need *need)
     find_roots(w, false);
     for (int s = 0; s < g->state_count; s++) {
         need->states += value_bytes(&g->values[g->states[s].before]);
-        for (int v = 0; is_in_place(g, &g->states[s]) && v < g->value_count; v++)
+        bool over = is_in_place(g, &g->states[s]);
+        for (int v = 0; over && v < g->value_count; v++)
             if (w->root[v] == g->states[s].after)
                 w->root[v] = g->states[s].before;
     }

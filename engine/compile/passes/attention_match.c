@@ -13,14 +13,6 @@ enum {
     HEAD_SIZE_MAX = 128, /* what the kernels of every device take */
 };
 
-static bool reads(const struct node *node, int value)
-{
-    for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k] == value)
-            return true;
-    return false;
-}
-
 /* Where(IsNaN(p), 0, p) -> p; the value itself if it is nothing of the kind. */
 static int without_guard(const struct graph *g, int value, bool *guarded)
 {
@@ -31,7 +23,7 @@ static int without_guard(const struct graph *g, int value, bool *guarded)
                rewrite_scalar(g, choice->inputs[1], &zero) && zero == 0 &&
                rewrite_only_user(g, value) != NONE;
     for (int n = 0; *guarded && n < g->node_count; n++)
-        *guarded = g->nodes[n].dead || !reads(&g->nodes[n], test->inputs[0]) ||
+        *guarded = g->nodes[n].dead || !rewrite_reads(&g->nodes[n], test->inputs[0]) ||
                    &g->nodes[n] == test || &g->nodes[n] == choice;
     return *guarded ? test->inputs[0] : value;
 }

@@ -134,14 +134,6 @@ static bool collect(const struct graph *g, int value, struct between *b)
     return true;
 }
 
-static bool reads(const struct node *node, int value)
-{
-    for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k] == value)
-            return true;
-    return false;
-}
-
 static bool makes_one_of(const struct node *node, const struct between *b)
 {
     for (int k = 0; k < node->output_count; k++)
@@ -156,12 +148,11 @@ static bool is_closed(const struct graph *g, const struct between *b)
 {
     for (int k = 0; k < b->count - 1; k++) {
         for (int n = 0; n < g->node_count; n++)
-            if (!g->nodes[n].dead && reads(&g->nodes[n], b->values[k]) &&
+            if (!g->nodes[n].dead && rewrite_reads(&g->nodes[n], b->values[k]) &&
                 !makes_one_of(&g->nodes[n], b))
                 return false;
-        for (int o = 0; o < g->output_count; o++)
-            if (g->outputs[o] == b->values[k])
-                return false;
+        if (rewrite_is_output(g, b->values[k]))
+            return false;
     }
     return true;
 }

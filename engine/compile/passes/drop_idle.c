@@ -10,9 +10,8 @@
 /* Outputs have names, and states keep what they are told to. */
 static bool is_kept(const struct graph *g, int value)
 {
-    for (int k = 0; k < g->output_count; k++)
-        if (g->outputs[k] == value)
-            return true;
+    if (rewrite_is_output(g, value))
+        return true;
     for (int s = 0; s < g->state_count; s++)
         if (g->states[s].after == value)
             return true;

@@ -227,6 +227,17 @@ static int whole_mask(struct graph *g, const struct match *m, struct shape *shap
     return sum;
 }
 
+/* in: with the heads side by side. */
+static void attend_to_rows(struct graph *g, const struct match *m, const int *in,
+                           const struct view *views)
+{
+    struct shape shape;
+    int rows = attend(g, m, m->heads, in, whole_mask(g, m, &shape),
+                      m->scale * views[QUERIES].factor * views[KEYS].factor);
+    if (!g->failed)
+        place(g, m, rows);
+}
+
 static bool use_rows(struct graph *g, const struct match *m)
 {
     struct view views[3];
@@ -239,11 +250,7 @@ static bool use_rows(struct graph *g, const struct match *m)
         struct shape rows = shape_of(m->batch, m->length[k], row);
         in[k] = make_reshaped(g, views[k].origin, &rows);
     }
-    struct shape shape;
-    int rows = attend(g, m, m->heads, in, whole_mask(g, m, &shape),
-                      m->scale * views[QUERIES].factor * views[KEYS].factor);
-    if (!g->failed)
-        place(g, m, rows);
+    attend_to_rows(g, m, in, views);
     return true;
 }
 
@@ -325,11 +332,7 @@ static bool use_turned(struct graph *g, const struct match *m)
         int origin = views[k].origin;
         in[k] = in_place[k] ? make_reshaped(g, origin, &rows) : side_by_side(g, m, k, origin);
     }
-    struct shape shape;
-    int rows = attend(g, m, m->heads, in, whole_mask(g, m, &shape),
-                      m->scale * views[QUERIES].factor * views[KEYS].factor);
-    if (!g->failed)
-        place(g, m, rows);
+    attend_to_rows(g, m, in, views);
     return true;
 }
 

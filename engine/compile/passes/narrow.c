@@ -311,14 +311,6 @@ static enum status widen_outputs(struct narrowing *n, struct error *err)
     return STATUS_OK;
 }
 
-static bool is_output(const struct graph *g, int v)
-{
-    for (int k = 0; k < g->output_count; k++)
-        if (g->outputs[k] == v)
-            return true;
-    return false;
-}
-
 /* Casts that the graph had already and whose operands have become as narrow as their results. */
 static void drop_casts(struct narrowing *n)
 {
@@ -327,8 +319,8 @@ static void drop_casts(struct narrowing *n)
         int from = g->nodes[i].inputs[0], to = g->nodes[i].outputs[0];
         if (!is_cast(&g->nodes[i]) || g->values[from].dtype != g->values[to].dtype)
             continue;
-        bool output = is_output(g, to);
-        if (output && (g->values[from].kind != VALUE_RESULT || is_output(g, from)))
+        bool output = rewrite_is_output(g, to);
+        if (output && (g->values[from].kind != VALUE_RESULT || rewrite_is_output(g, from)))
             continue;
         const char *name = g->values[to].name;
         if (output) {

@@ -14,12 +14,27 @@ struct node *rewrite_producer(const struct graph *g, int value, const struct op 
     return node->outputs[0] == value ? node : NULL;
 }
 
+bool rewrite_is_output(const struct graph *g, int value)
+{
+    for (int k = 0; k < g->output_count; k++)
+        if (g->outputs[k] == value)
+            return true;
+    return false;
+}
+
+bool rewrite_reads(const struct node *node, int value)
+{
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k] == value)
+            return true;
+    return false;
+}
+
 int rewrite_only_user(const struct graph *g, int value)
 {
     int user = NONE;
-    for (int k = 0; k < g->output_count; k++)
-        if (g->outputs[k] == value)
-            return NONE;
+    if (rewrite_is_output(g, value))
+        return NONE;
     for (int n = 0; n < g->node_count; n++) {
         for (int k = 0; !g->nodes[n].dead && k < g->nodes[n].input_count; k++) {
             if (g->nodes[n].inputs[k] != value)

@@ -58,6 +58,10 @@ enum status pass_narrow(struct graph *g, enum dtype to, const struct narrow_judg
 
 /* The node that computes a value if it is of the operator, else NULL. */
 struct node *rewrite_producer(const struct graph *g, int value, const struct op *op);
+/* Whether it is one of the graph's outputs, which have names and memory of their own. */
+bool rewrite_is_output(const struct graph *g, int value);
+/* Whether the node has it among its inputs. */
+bool rewrite_reads(const struct node *node, int value);
 /* The only reader of a value (it is read once, and not an output), else NONE. */
 int rewrite_only_user(const struct graph *g, int value);
 /* The value of a fixed scalar (one element) of floats; false otherwise. */

@@ -13,10 +13,7 @@ enum { MOVES_MAX = 6 };
  * an axis. */
 static bool may_go(const struct graph *g, int value)
 {
-    for (int k = 0; k < g->output_count; k++)
-        if (g->outputs[k] == value)
-            return false;
-    return g->values[value].count == NONE;
+    return !rewrite_is_output(g, value) && g->values[value].count == NONE;
 }
 
 /* What has the same elements in the same order: under the same shape, or as far back as it is
