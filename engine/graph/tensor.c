@@ -173,13 +173,19 @@ float bfloat_to_float(uint16_t bits)
     return value;
 }
 
-uint16_t bfloat_from_float(float value)
+/* Without a branch, so that many become vectors: networks have billions of weights. */
+static inline uint16_t round_bfloat(float value)
 {
     uint32_t word;
     memcpy(&word, &value, sizeof(word));
-    if ((word & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)(word >> 16 | 0x40u); /* NaN stays NaN */
-    return (uint16_t)((word + 0x7fffu + (word >> 16 & 1u)) >> 16);
+    uint32_t rounded = (word + 0x7fffu + (word >> 16 & 1u)) >> 16;
+    uint32_t nan = word >> 16 | 0x40u; /* stays one */
+    return (uint16_t)((word & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+uint16_t bfloat_from_float(float value)
+{
+    return round_bfloat(value);
 }
 
 float half_to_float(uint16_t half)
@@ -265,18 +271,6 @@ void floats_load(enum dtype dtype, const void *from, float *to, int64_t count)
             to[k] = float_at(dtype, from, k);
 }
 
-/* Without a branch, so that it becomes vectors: networks have billions of weights. */
-static void store_bfloats(const float *restrict from, uint16_t *restrict to, int64_t count)
-{
-    for (int64_t k = 0; k < count; k++) {
-        uint32_t word;
-        memcpy(&word, &from[k], sizeof(word));
-        uint32_t rounded = (word + 0x7fffu + (word >> 16 & 1u)) >> 16;
-        uint32_t nan = word >> 16 | 0x40u;
-        to[k] = (uint16_t)((word & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
-    }
-}
-
 void floats_store(enum dtype dtype, const float *from, void *to, int64_t count)
 {
     uint16_t *bits = to;
@@ -288,6 +282,6 @@ void floats_store(enum dtype dtype, const float *from, void *to, int64_t count)
             codes[k] = f8_from_float(from[k]);
     for (int64_t k = 0; dtype == DTYPE_F16 && k < count; k++)
         bits[k] = half_from_float(from[k]);
-    if (dtype == DTYPE_BF16)
-        store_bfloats(from, bits, count);
+    for (int64_t k = 0; dtype == DTYPE_BF16 && k < count; k++)
+        bits[k] = round_bfloat(from[k]);
 }
