@@ -11,8 +11,8 @@ struct attention {
     void *y;
     unsigned heads, size, queries, keys;
     unsigned group; /* heads of q that share one of k and v */
-    unsigned first; /* how many keys the first query sees, if `step` is 1 */
-    unsigned step;  /* how many keys more the next query sees; 0: all see all */
+    bool causal;    /* each query sees one key more than the one before it, else all see all */
+    unsigned first; /* how many the first one sees then */
     int64_t q_row, k_row, v_row, mask_at[4]; /* mask: batch, head, query, key */
     float scale;
     float empty; /* counts as the sum of a query to which the mask leaves no key */
@@ -22,7 +22,7 @@ struct attention {
 /* How many keys a query sees, if no mask hides them. */
 static __device__ __forceinline__ unsigned attention_seen(const struct attention &a, unsigned query)
 {
-    return a.step ? a.first + query : a.keys;
+    return a.causal ? a.first + query : a.keys;
 }
 
 /* The end of the keys that any of the queries before `end` sees. */
@@ -116,7 +116,7 @@ static inline enum status attention_plan(const struct kernel_query *q, int queri
     c->a.keys = (unsigned)of.keys;
     c->a.group = (unsigned)of.group;
     c->a.first = (unsigned)(of.keys - of.queries + 1);
-    c->a.step = of.causal ? 1 : 0;
+    c->a.causal = of.causal;
     c->a.q_row = of.q_row;
     c->a.k_row = of.k_row;
     c->a.v_row = of.v_row;
