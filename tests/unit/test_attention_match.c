@@ -24,15 +24,6 @@ static int turned(struct graph *g, int x, const int64_t *perm)
     return transpose(g, x, g->values[x].shape.rank, perm);
 }
 
-static const struct node *attention_in(const struct graph *g)
-{
-    for (int n = 0; n < g->node_count; n++)
-        if (g->nodes[n].op == &op_attention)
-            return &g->nodes[n];
-    fail_msg("no Attention");
-    return NULL;
-}
-
 static void pass_over(struct graph *g)
 {
     pass_keeps_result(g, pass_find_attention, 1e-6);
@@ -134,7 +125,7 @@ TEST(shared_heads_are_read_once)
         struct graph *g = shared_graph(&cases[k], NULL);
         pass_over(g);
         assert_int_equal(count_ops(g, "Attention"), 1);
-        const struct node *attention = attention_in(g);
+        const struct node *attention = node_of(g, "Attention");
         assert_int_equal(node_int(attention, "kv_heads", 0), cases[k].kv_heads);
         if (cases[k].kv_heads) {
             assert_int_equal(count_ops(g, "Expand") + count_ops(g, "Tile"), 0);
@@ -271,7 +262,7 @@ TEST(hidden_keys_are_skipped)
             pass_over(g);
             assert_int_equal(count_ops(g, "Attention"), cases[k].found);
             if (cases[k].found) {
-                const struct node *attention = attention_in(g);
+                const struct node *attention = node_of(g, "Attention");
                 assert_int_equal(node_int(attention, "causal", 0), cases[k].causal);
                 assert_int_equal(attention->op_inputs > 3, cases[k].mask);
                 assert_int_equal(node_int(attention, "kv_heads", 0), sharing[h].kv_heads);
@@ -286,7 +277,7 @@ TEST(hidden_keys_of_the_last_queries)
     static const struct sharing few = {IN_A_ROW, IN_A_ROW, true, FEW, SHARED};
     struct graph *g = shared_graph(&few, by_sum);
     pass_over(g);
-    assert_int_equal(node_int(attention_in(g), "causal", 0), 1);
+    assert_int_equal(node_int(node_of(g, "Attention"), "causal", 0), 1);
     graph_free(g);
 }
 
@@ -328,7 +319,7 @@ TEST(zeros_where_two_masks_leave_nothing)
     p = graph_node(g, "Where", NULL, INPUTS(unary(g, "IsNaN", p), zero, p), NO_ATTRS);
     graph_output(g, binary(g, "MatMul", p, in[2]));
     pass_over(g);
-    assert_int_equal(node_int(attention_in(g), "zero_empty", 0), 1);
-    assert_int_equal(node_int(attention_in(g), "causal", 0), 1);
+    assert_int_equal(node_int(node_of(g, "Attention"), "zero_empty", 0), 1);
+    assert_int_equal(node_int(node_of(g, "Attention"), "causal", 0), 1);
     graph_free(g);
 }

@@ -144,15 +144,6 @@ static int copies_in(const struct graph *g)
     return count_ops(g, "Transpose") + count_ops(g, "Gather") + count_ops(g, "Split");
 }
 
-static const struct node *attention_in(const struct graph *g)
-{
-    for (int n = 0; n < g->node_count; n++)
-        if (g->nodes[n].op == &op_attention)
-            return &g->nodes[n];
-    fail_msg("no Attention");
-    return NULL;
-}
-
 static void pass_over(struct graph *g)
 {
     pass_keeps_result(g, pass_find_attention, 1e-6);
@@ -171,7 +162,7 @@ TEST(every_form_is_found)
             assert_int_equal(count_ops(g, "Softmax") + count_ops(g, "MatMul"), 0);
             assert_int_equal(count_ops(g, "Mul"), 0);
             assert_int_equal(copies_in(g), forms[k].copies);
-            const struct node *attention = attention_in(g);
+            const struct node *attention = node_of(g, "Attention");
             assert_int_equal(attention->op_inputs == 1 || attention->inputs[1] == NONE,
                              forms[k].packed);
             graph_free(g);
@@ -326,7 +317,7 @@ TEST(zeros_for_queries_without_keys)
         pass_over(g);
         assert_int_equal(count_ops(g, "Attention"), 1);
         assert_int_equal(count_ops(g, "IsNaN") + count_ops(g, "Where"), 0);
-        assert_int_equal(node_int(attention_in(g), "zero_empty", 0), cases[k].zeros);
+        assert_int_equal(node_int(node_of(g, "Attention"), "zero_empty", 0), cases[k].zeros);
         graph_free(g);
     }
 }

@@ -34,15 +34,6 @@ static void narrowed(struct graph *g, enum dtype to)
     MUST(graph_check, g);
 }
 
-static const struct node *node_of(const struct graph *g, const char *op)
-{
-    for (int n = 0; n < g->node_count; n++)
-        if (strcmp(g->nodes[n].op->name, op) == 0)
-            return &g->nodes[n];
-    fail_msg("no %s", op);
-    return NULL;
-}
-
 static enum dtype in_type(const struct graph *g, const char *op, int k)
 {
     return g->values[node_of(g, op)->inputs[k]].dtype;

@@ -15,6 +15,15 @@ int count_ops(const struct graph *g, const char *op)
     return count;
 }
 
+const struct node *node_of(const struct graph *g, const char *op)
+{
+    for (int n = 0; n < g->node_count; n++)
+        if (strcmp(g->nodes[n].op->name, op) == 0)
+            return &g->nodes[n];
+    fail_msg("no %s", op);
+    return NULL;
+}
+
 void pass_keeps_result(struct graph *g, graph_pass *pass, double bound)
 {
     struct ref_tensor before = {0}, after = {0};

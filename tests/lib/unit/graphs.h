@@ -10,6 +10,8 @@
 
 /* How many nodes of an operator a graph has. */
 int count_ops(const struct graph *g, const char *op);
+/* The first of them, or the test fails. */
+const struct node *node_of(const struct graph *g, const char *op);
 /* Runs a pass over a graph of one output; the test fails where its shape changes, or its elements
  * by more than the bound (ref_rel_error). */
 void pass_keeps_result(struct graph *g, graph_pass *pass, double bound);
