@@ -79,12 +79,14 @@ static bool read_weights(const struct graph *g, int v, int axis, struct product 
 
 static bool read_conv(const struct graph *g, const struct node *node, struct product *p)
 {
+    if (node->op != &op_conv)
+        return false;
     const struct shape *x = &g->values[node->inputs[0]].shape;
     const struct shape *weights = &g->values[node->inputs[1]].shape;
     int64_t group = node_int(node, "group", 1);
     bool depthwise = group > 1 && group == x->dim[1] && group == weights->dim[0];
     bool words = weights->rank > 1 && weights->dim[1] % 4 == 0; /* of the channels of a group */
-    if (node->op != &op_conv || (group != 1 && !depthwise && !words))
+    if (group != 1 && !depthwise && !words)
         return false;
     p->op = &op_conv_bytes;
     p->bytes_alone = depthwise;
