@@ -19,7 +19,8 @@ static bool picks(const struct node *node, int k)
     bool pairs = op->reads == READS_ROWS && op->inputs_max < 0; /* of tables and indices */
     if (pairs)
         return k % 2 == 0 && k + 1 < node->op_inputs && node->inputs[k + 1] != NONE;
-    return k == 0 && (op->reads == READS_WHAT_IT_WRITES || op->reads == READS_ROWS);
+    bool rows = op->reads == READS_ROWS && (k == 0 || (k < 32 && op->row_inputs >> k & 1));
+    return rows || (k == 0 && op->reads == READS_WHAT_IT_WRITES);
 }
 
 static bool moves(const struct op *op)
@@ -78,8 +79,9 @@ static double picked_bytes(const struct graph *g, const struct node *node, int k
 {
     const struct value *table = &g->values[node->inputs[k]];
     double picked = value_bytes(&g->values[node->outputs[0]]);
+    int index = node->op->inputs_max < 0 ? k + 1 : 1;
     if (node->op->reads == READS_ROWS)
-        picked = (double)shape_count(&g->values[node->inputs[k + 1]].shape) *
+        picked = (double)shape_count(&g->values[node->inputs[index]].shape) *
                  (double)shape_span(&table->shape, 1, table->shape.rank) *
                  (double)dtype_size(table->dtype);
     return fmin(picked, value_bytes(table));

@@ -69,6 +69,13 @@ static double image(const struct source *s, int64_t i)
     return sum * 0.7 + (uniform(s->seed, i) - 0.5) * 0.8;
 }
 
+/* A byte with two numbers of which u, in [0, 1), has one behind the other. */
+static double nibbles(const struct fill *fill, double u)
+{
+    int range = (int)(fill->b - fill->a), both = (int)(range * range * u);
+    return fill->a + both % range + 16 * (fill->a + both / range);
+}
+
 static double element(const struct source *s, int64_t i)
 {
     const struct fill *fill = &s->value->fill;
@@ -93,6 +100,8 @@ static double element(const struct source *s, int64_t i)
                floor(fill->a + (fill->b - fill->a) * uniform(s->seed, i / last));
     case FILL_IMAGE:
         return fill->a + fill->b * image(s, i);
+    case FILL_NIBBLES:
+        return nibbles(fill, uniform(s->seed, i));
     }
     return 0;
 }
@@ -174,6 +183,45 @@ static void fill_uniform(const struct source *s, int64_t first, int64_t count, c
     }
 }
 
+/* ---- quantised weights: as many bytes ---- */
+
+/* u of uniform() times range, rounded down. */
+static uint32_t scaled(uint32_t word, uint32_t range)
+{
+    return (uint32_t)((uint64_t)word * range >> 32);
+}
+
+VECTOR_CLONES static void scale_bytes(const uint32_t *words, const struct fill *fill, uint8_t *y)
+{
+    uint32_t low = (uint32_t)fill->a, range = (uint32_t)(fill->b - fill->a);
+    if (fill->kind == FILL_INDEX)
+        for (int k = 0; k < 4 * RUN; k++)
+            y[k] = (uint8_t)(low + scaled(words[k], range));
+    else
+        for (int k = 0; k < 4 * RUN; k++) {
+            uint32_t both = scaled(words[k], range * range);
+            y[k] = (uint8_t)(low + both % range + 16 * (low + both / range));
+        }
+}
+
+static void fill_bytes(const struct source *s, int64_t first, int64_t count, char *dst)
+{
+    for (int64_t i = 0; i < count; i += 4 * RUN) {
+        uint32_t words[4 * RUN];
+        uint8_t bytes[4 * RUN];
+        random_words_run(s->seed, (uint64_t)(first + i) >> 2, RUN, words);
+        scale_bytes(words, &s->value->fill, bytes);
+        memcpy(dst + i, bytes, (size_t)(count - i < 4 * RUN ? count - i : 4 * RUN));
+    }
+}
+
+static bool is_bytes(const struct value *v)
+{
+    bool whole = v->fill.kind == FILL_INDEX || v->fill.kind == FILL_NIBBLES;
+    return whole && v->dtype == DTYPE_U8 && v->fill.a >= 0 && v->fill.b > v->fill.a &&
+           v->fill.b <= 256;
+}
+
 void value_materialise_tile(const struct value *value, int64_t tile, void *dst)
 {
     const enum dtype dtype = value->dtype;
@@ -189,6 +237,8 @@ void value_materialise_tile(const struct value *value, int64_t tile, void *dst)
     bool floats = dtype_is_float(dtype) && dtype != DTYPE_F64;
     if (value->fill.kind == FILL_UNIFORM && floats)
         fill_uniform(&s, first, count, dst);
+    else if (is_bytes(value))
+        fill_bytes(&s, first, count, dst);
     else
         for (int64_t i = 0; i < count; i++)
             store(dtype, dst, i, element(&s, first + i));

@@ -486,15 +486,13 @@ enum status graph_node_many(struct graph *g, const char *op, const char *name, i
         outputs[k] = NONE;
     if (g->failed)
         return g->err.code;
-    struct request r = {.op = op_find(op, NULL),
+    struct request r = {.op = op_named(op),
                         .name = name,
                         .input_count = input_count,
                         .inputs = inputs,
                         .attr_count = attr_count,
                         .attrs = attrs,
                         .output_count = output_count};
-    if (!r.op)
-        r.op = op_find(op, "ridge");
     enum status status =
         r.op ? add_node(g, &r, outputs) : UNSUPPORTED(&g->err, "operator \"%s\" is not known", op);
     if (status != STATUS_OK)

@@ -37,6 +37,7 @@ enum fill_kind {
     FILL_ZIPF,    /* integers in [a, b), Zipf with exponent 1.05, permuted */
     FILL_MASK,    /* rows of ones, then zeros: lengths uniform in [a, b] along the last axis */
     FILL_IMAGE,   /* smooth random fields plus noise, mean a, deviation b */
+    FILL_NIBBLES, /* bytes whose halves are each uniform integers in [a, b) */
 };
 
 struct fill {

@@ -30,3 +30,11 @@ const struct op *op_find(const char *name, const char *domain)
     }
     return NULL;
 }
+
+const struct op *op_named(const char *name)
+{
+    const struct op *found = op_find(name, NULL);
+    for (int k = 0; k < ARRAY_COUNT(ops) && !found; k++)
+        found = strcmp(ops[k]->name, name) == 0 ? ops[k] : NULL;
+    return found;
+}

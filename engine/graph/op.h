@@ -177,6 +177,7 @@ struct op {
     enum layout_rule layout;
     unsigned plain_inputs; /* bit i: input i is plain whatever the rule says: weights */
     enum op_reads reads;
+    unsigned row_inputs;      /* bit i: of input i, too, those rows alone are read: READS_ROWS */
     bool moves_in_passing;    /* puts elements elsewhere, which a neighbour's kernel can do while it
                                  reads or writes them anyway; so can an alias */
     bool reorders;            /* output 0 shows all elements of input 0 in another order */
@@ -244,6 +245,8 @@ static inline bool op_is_expression(const struct op *op)
 void node_parameters(const struct node *node, double *parameters);
 
 const struct op *op_find(const char *name, const char *domain); /* domain NULL: ONNX */
+/* ONNX's, or where it has none of the name that of another domain. */
+const struct op *op_named(const char *name);
 int op_count(void);
 const struct op *op_at(int index); /* alphabetical */
 

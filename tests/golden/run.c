@@ -66,7 +66,7 @@ static void print_value(FILE *out, const struct value *value)
     static const char *const fills[] = {
         [FILL_CONST] = "all",   [FILL_UNIFORM] = "uniform", [FILL_NORMAL] = "normal",
         [FILL_INDEX] = "index", [FILL_ZIPF] = "zipf",       [FILL_MASK] = "mask",
-        [FILL_IMAGE] = "image"};
+        [FILL_IMAGE] = "image", [FILL_NIBBLES] = "nibbles"};
     char shape[96];
     fprintf(out, "%s %s %s%s", kinds[value->kind], value->name, dtype_name(value->dtype),
             shape_text(&value->shape, shape));

@@ -321,8 +321,7 @@ static enum status survey_workloads(struct survey *survey, struct error *err)
 static enum status survey_cases(struct survey *survey, struct error *err)
 {
     for (int k = 0; k < ARRAY_COUNT(wanted_ops); k++) {
-        const struct op *op = op_find(wanted_ops[k], NULL);
-        op = op ? op : op_find(wanted_ops[k], "ridge");
+        const struct op *op = op_named(wanted_ops[k]);
         for (int c = 0; op && c < op->case_count; c++) {
             struct graph *graph = op_case_graph(op, &op->cases[c], err);
             if (!graph)

@@ -54,8 +54,7 @@ static int accepting(const struct large *of, const struct device *device)
     struct error err = {0};
     struct desc in[TENSORS] = {0}, out[TENSORS] = {0};
     const void *fixed[TENSORS] = {NULL};
-    const struct op *op = op_find(of->op, NULL);
-    struct graph *g = op_case_graph(op ? op : op_find(of->op, "ridge"), &of->c, &err);
+    struct graph *g = op_case_graph(op_named(of->op), &of->c, &err);
     if (!g)
         fail_msg("%s", err.message);
     const struct node *node = &g->nodes[0];

@@ -86,6 +86,7 @@ SIMD_INLINE vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 SIMD_INLINE vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
 SIMD_INLINE vi vi_or(vi a, vi b) { return _mm512_or_si512(a, b); }
 SIMD_INLINE vi vi_shift_right(vi a, int n) { return _mm512_srai_epi32(a, (unsigned)n); }
+SIMD_INLINE vi vi_shift_left(vi a, int n) { return _mm512_slli_epi32(a, (unsigned)n); }
 SIMD_INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 SIMD_INLINE float vf_max_of(vf a) { return _mm512_reduce_max_ps(a); }
 SIMD_INLINE float vf_min_of(vf a) { return _mm512_reduce_min_ps(a); }
@@ -162,6 +163,7 @@ SIMD_INLINE vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 SIMD_INLINE vi vi_and(vi a, vi b) { return _mm256_and_si256(a, b); }
 SIMD_INLINE vi vi_or(vi a, vi b) { return _mm256_or_si256(a, b); }
 SIMD_INLINE vi vi_shift_right(vi a, int n) { return _mm256_srai_epi32(a, n); }
+SIMD_INLINE vi vi_shift_left(vi a, int n) { return _mm256_slli_epi32(a, n); }
 SIMD_INLINE __m128 simd_fold_add(vf a)
 { return _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1)); }
 SIMD_INLINE float vf_sum(vf a)
@@ -258,6 +260,7 @@ SIMD_INLINE vi vi_sub(vi a, vi b) { return (vi)((uint32_t)a - (uint32_t)b); }
 SIMD_INLINE vi vi_and(vi a, vi b) { return a & b; }
 SIMD_INLINE vi vi_or(vi a, vi b) { return a | b; }
 SIMD_INLINE vi vi_shift_right(vi a, int n) { return a >> n; }
+SIMD_INLINE vi vi_shift_left(vi a, int n) { return (vi)((uint32_t)a << n); }
 SIMD_INLINE float vf_sum(vf a) { return a; }
 SIMD_INLINE float vf_max_of(vf a) { return a; }
 SIMD_INLINE float vf_min_of(vf a) { return a; }
