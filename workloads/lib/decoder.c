@@ -13,13 +13,17 @@
 #include "workloads/lib/layers.h"
 #include "workloads/lib/limits.h"
 
+enum { BLOCK = 32 }; /* of quantised weights */
+
 const char *const decoder_phases[] = {"decode", "prefill", NULL};
+const char *const decoder_weights[] = {"floats", "i8", "i4", NULL};
 
 struct text {
     const struct decoder *d;
     int64_t batch, layers, vocabulary;
     int64_t context; /* tokens before the one that is next; of a prompt: all */
     bool decodes;
+    int bits; /* of a weight; 0: they are floats */
     enum dtype cache;
     int positions, at; /* values: [N, tokens]; of the caches' new rows, [N] */
     int cosines, sines;
@@ -93,11 +97,53 @@ static int weight(struct graph *g, const char *name, struct shape shape, double 
     return graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape, fill);
 }
 
+/* Rows of weights in blocks, as engine/ops/lib/block_codes.h has them. */
+struct codes {
+    int bits;
+    int64_t rows, in;
+    int codes, scales; /* values */
+};
+
+/* Codes are drawn evenly on both sides of the middle, so that weights have no mean; the factors
+ * bring them to the size of floats that are uniform up to `bound`. */
+static struct codes draw_codes(struct graph *g, const char *name, int bits, int64_t rows,
+                               int64_t in, double bound)
+{
+    int64_t blocks = in / BLOCK;
+    int most = (1 << (bits - 1)) - 1; /* away from the middle, each way */
+    double deviation = sqrt(most * (most + 1.0) / 3), factor = bound / sqrt(3) / deviation;
+    struct fill nibbles = {.kind = FILL_NIBBLES, .a = 1, .b = 16};
+    struct fill bytes = {.kind = FILL_INDEX, .a = 1, .b = 256};
+    struct fill factors = {.kind = FILL_UNIFORM, .a = 0.8 * factor, .b = 1.2 * factor};
+    return (struct codes){.bits = bits,
+                          .rows = rows,
+                          .in = in,
+                          .codes = graph_param(g, name_of(g, "%s.codes", name), DTYPE_U8,
+                                               shape_of(rows, blocks, BLOCK * bits / 8),
+                                               bits == 4 ? nibbles : bytes),
+                          .scales = graph_param(g, name_of(g, "%s.scales", name), DTYPE_F32,
+                                                shape_of(rows, blocks), factors)};
+}
+
+/* x [..., in] times the rows. */
+static int multiply_codes(struct graph *g, int x, const char *name, const struct codes *c)
+{
+    return graph_node(g, "MatMulNBits", name, INPUTS(x, c->codes, c->scales),
+                      ATTRS(attr_int("K", c->in), attr_int("N", c->rows), attr_int("bits", c->bits),
+                            attr_int("block_size", BLOCK)));
+}
+
 /* x [..., K] times weights [K, out]; what comes out is as large as what goes in, times gain. */
-static int linear(struct graph *g, int x, const char *name, int64_t out, double gain)
+static int linear(struct graph *g, int x, const char *name, int64_t out, double gain,
+                  const struct text *t)
 {
     int64_t in = dim_of(g, x, -1);
-    int w = weight(g, name, shape_of(in, out), gain * sqrt(3 / (double)in));
+    double bound = gain * sqrt(3 / (double)in);
+    if (t->bits) {
+        struct codes codes = draw_codes(g, name, t->bits, out, in, bound);
+        return multiply_codes(g, x, name, &codes);
+    }
+    int w = weight(g, name, shape_of(in, out), bound);
     return graph_node(g, "MatMul", name, INPUTS(x, w), NO_ATTRS);
 }
 
@@ -189,20 +235,21 @@ static int attention(struct graph *g, int x, const char *name, const struct text
     const struct decoder *d = t->d;
     int64_t wide = d->heads * d->head_size, narrow = d->kv_heads * d->head_size;
     const char *query = name_of(g, "%s.query", name), *key = name_of(g, "%s.key", name);
-    int q = placed(g, linear(g, x, query, wide, 1), query, d->heads, t);
-    int k = placed(g, linear(g, x, key, narrow, 1), key, d->kv_heads, t);
-    int v = linear(g, x, name_of(g, "%s.value", name), narrow, 1);
+    int q = placed(g, linear(g, x, query, wide, 1, t), query, d->heads, t);
+    int k = placed(g, linear(g, x, key, narrow, 1, t), key, d->kv_heads, t);
+    int v = linear(g, x, name_of(g, "%s.value", name), narrow, 1, t);
     x = t->decodes ? attend_to_cache(g, name, q, k, v, t) : attend_to_prompt(g, name, q, k, v, t);
-    return linear(g, x, name_of(g, "%s.output", name), d->width, 1 / sqrt(2 * (double)t->layers));
+    return linear(g, x, name_of(g, "%s.output", name), d->width, 1 / sqrt(2 * (double)t->layers),
+                  t);
 }
 
 static int feed_forward(struct graph *g, int x, const char *name, const struct text *t)
 {
     const struct decoder *d = t->d;
-    int gate = linear(g, x, name_of(g, "%s.gate", name), d->inner, 1);
-    int up = linear(g, x, name_of(g, "%s.up", name), d->inner, 1);
+    int gate = linear(g, x, name_of(g, "%s.gate", name), d->inner, 1, t);
+    int up = linear(g, x, name_of(g, "%s.up", name), d->inner, 1, t);
     x = mul(g, mul(g, gate, sigmoid(g, gate)), up);
-    return linear(g, x, name_of(g, "%s.down", name), d->width, 1 / sqrt(2 * (double)t->layers));
+    return linear(g, x, name_of(g, "%s.down", name), d->width, 1 / sqrt(2 * (double)t->layers), t);
 }
 
 static int layer(struct graph *g, int x, const char *name, const struct text *t)
@@ -215,14 +262,39 @@ static int layer(struct graph *g, int x, const char *name, const struct text *t)
 
 /* ---- the network ---- */
 
-/* The likeliest token after x [N, width], and the logits of all. */
-static void choose(struct graph *g, int x, int table, const struct text *t)
+/* A row for each word, that it begins as or that is compared with what comes out. */
+struct table {
+    int floats;         /* a value; NONE: */
+    struct codes codes; /* they are quantised */
+};
+
+static struct table draw_table(struct graph *g, const char *name, const struct text *t)
 {
-    const struct decoder *d = t->d;
-    int head =
-        d->tied ? table
-                : weight(g, "head", shape_of(t->vocabulary, d->width), sqrt(3 / (double)d->width));
-    int logits = graph_node(g, "Gemm", "head", INPUTS(x, head), ATTRS(attr_int("transB", 1)));
+    double bound = sqrt(3 / (double)t->d->width);
+    if (t->bits)
+        return (struct table){.floats = NONE,
+                              .codes =
+                                  draw_codes(g, name, t->bits, t->vocabulary, t->d->width, bound)};
+    return (struct table){.floats = weight(g, name, shape_of(t->vocabulary, t->d->width), bound)};
+}
+
+static int look_up(struct graph *g, const struct table *table, int ids)
+{
+    const struct codes *c = &table->codes;
+    if (table->floats != NONE)
+        return gather(g, table->floats, ids, 0);
+    int rows = reshape(g, c->codes, 2, (int64_t[]){c->rows, c->in * c->bits / 8});
+    return graph_node(g, "GatherBlockQuantized", "embedding", INPUTS(rows, ids, c->scales),
+                      ATTRS(attr_int("bits", c->bits), attr_int("block_size", BLOCK),
+                            attr_int("gather_axis", 0), attr_int("quantize_axis", 1)));
+}
+
+/* The likeliest token after x [N, width], and the logits of all. */
+static void choose(struct graph *g, int x, const struct table *table)
+{
+    int logits = table->floats == NONE ? multiply_codes(g, x, "head", &table->codes)
+                                       : graph_node(g, "Gemm", "head", INPUTS(x, table->floats),
+                                                    ATTRS(attr_int("transB", 1)));
     int token = graph_node(g, "ArgMax", "choice", INPUTS(logits),
                            ATTRS(attr_int("axis", 1), attr_int("keepdims", 0)));
     graph_rename(g, logits, "logits");
@@ -236,9 +308,8 @@ static void network(struct graph *g, struct text *t)
     const struct decoder *d = t->d;
     struct fill words = {.kind = FILL_ZIPF, .a = 0, .b = (double)t->vocabulary};
     int ids = graph_input(g, "tokens", DTYPE_I64, shape_of(t->batch, tokens_of(t)), words);
-    int table =
-        weight(g, "embedding", shape_of(t->vocabulary, d->width), sqrt(3 / (double)d->width));
-    int x = gather(g, table, ids, 0);
+    struct table table = draw_table(g, "embedding", t);
+    int x = look_up(g, &table, ids);
     if (!place(g, t))
         return;
     for (int64_t k = 0; k < t->layers; k++)
@@ -246,17 +317,21 @@ static void network(struct graph *g, struct text *t)
     int64_t last = tokens_of(t) - 1;
     x = slice(g, x, (struct range){.axis = 1, .start = last, .stop = last + 1});
     x = norm(g, reshape(g, x, 2, (int64_t[]){t->batch, d->width}), "norm", d);
-    choose(g, x, table, t);
+    table = d->tied ? table : draw_table(g, "head", t);
+    choose(g, x, &table);
 }
 
 void decoder_build(struct graph *g, const struct workload_config *config,
                    const struct decoder *sizes)
 {
-    const char *size = config_text(config, "size");
+    const char *size = config_text(config, "size"), *weights = config_text(config, "weights");
     struct text t = {.d = sizes,
                      .batch = config->batch,
                      .context = config_int(config, "context"),
                      .decodes = strcmp(config_text(config, "phase"), "decode") == 0,
+                     .bits = strcmp(weights, "i4") == 0   ? 4
+                             : strcmp(weights, "i8") == 0 ? 8
+                                                          : 0,
                      .cache = config->precision == PRECISION_BF16 ? DTYPE_BF16 : DTYPE_F32};
     while (t.d->size && strcmp(t.d->size, size) != 0)
         t.d++;

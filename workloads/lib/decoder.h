@@ -14,12 +14,14 @@
         {"phase", "decode", decoder_phases,                                                        \
          "decode: the next token of a text; prefill: a whole prompt and its first token"},         \
         {"context", "512", NULL, "tokens of the prompt, or before the one that is next"},          \
+        {"weights", "floats", decoder_weights,                                                     \
+         "i8, i4: so many bits for each, and a factor for each 32 of a row"},                      \
         {"depth", "0", NULL, "how many of the layers, from the first on (0: all)"},                \
         {"vocabulary", "0", NULL, "how many of the words (0: all)"},                               \
     {                                                                                              \
         .name = NULL                                                                               \
     }
-extern const char *const decoder_phases[];
+extern const char *const decoder_phases[], *const decoder_weights[];
 
 struct decoder {
     const char *size;

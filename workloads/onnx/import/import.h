@@ -133,6 +133,8 @@ enum status import_call(struct importer *im, struct scope *scope, const Onnx__No
 /* The ONNX opset among the imports of a model or function; 0 when it is not there. */
 int64_t find_opset(size_t count, Onnx__OperatorSetIdProto *const *imports);
 bool is_onnx_domain(const char *domain);
+/* NULL: not one that files may name. */
+const struct op *known_operator(const Onnx__NodeProto *node);
 
 /* After node n was added: sets value->count of its outputs, or refuses what cannot be done with
  * an input of unknown size. */

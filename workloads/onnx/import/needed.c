@@ -68,7 +68,7 @@ static enum status visit_subgraphs(const Onnx__NodeProto *node, struct needed *n
 static enum status visit_node(const Onnx__NodeProto *node, struct needed *needed, struct error *err)
 {
     const char *name = text_of(node->op_type);
-    const struct op *op = is_onnx_domain(node->domain) ? op_find(name, NULL) : NULL;
+    const struct op *op = known_operator(node);
     bool all = gives_needed(needed, node) && !(op && op->reads == READS_SHAPE);
     unsigned mask = op ? op->const_inputs : 0;
     if (is_control(node)) {

@@ -18,6 +18,20 @@ bool is_onnx_domain(const char *domain)
     return !*text_of(domain) || strcmp(domain, "ai.onnx") == 0;
 }
 
+/* ONNX Runtime's own operators. */
+static bool is_microsoft(const char *domain)
+{
+    return strcmp(text_of(domain), "com.microsoft") == 0;
+}
+
+const struct op *known_operator(const Onnx__NodeProto *node)
+{
+    const char *name = text_of(node->op_type);
+    if (is_microsoft(node->domain))
+        return op_find(name, node->domain);
+    return is_onnx_domain(node->domain) ? op_find(name, NULL) : NULL;
+}
+
 int add_node(struct importer *im, const char *op, int input_count, const int *inputs,
              int attr_count, const struct attr *attrs)
 {
@@ -78,6 +92,18 @@ static enum status read_inputs(struct importer *im, const struct scope *scope,
     return STATUS_OK;
 }
 
+static enum status unknown_of_microsoft(const char *op, struct error *err)
+{
+    char known[256] = "";
+    size_t length = 0;
+    for (int k = 0; k < op_count(); k++)
+        if (is_microsoft(op_at(k)->domain) && length < sizeof(known))
+            length += (size_t)snprintf(known + length, sizeof(known) - length, "%s%s",
+                                       length ? " and " : "", op_at(k)->name);
+    return UNSUPPORTED(err, "operator \"%s\" of domain \"com.microsoft\" is not supported; %s are",
+                       op, known);
+}
+
 static enum status unknown_operator(const Onnx__NodeProto *node, struct error *err)
 {
     enum { WORDS_MAX = 512 };
@@ -87,6 +113,8 @@ static enum status unknown_operator(const Onnx__NodeProto *node, struct error *e
         if (!op_at(k)->domain)
             words[count++] = op_at(k)->name;
     const char *op = text_of(node->op_type);
+    if (is_microsoft(node->domain))
+        return unknown_of_microsoft(op, err);
     if (!is_onnx_domain(node->domain))
         return UNSUPPORTED(err,
                            "operator \"%s\" of domain \"%s\" is not supported; only standard "
@@ -220,7 +248,7 @@ static enum status import_plain(struct importer *im, struct scope *scope,
                                 const Onnx__NodeProto *node, struct error *err)
 {
     struct draft d = {.op = text_of(node->op_type), .name = node->name, .opset = scope->opset};
-    d.known = is_onnx_domain(node->domain) ? op_find(d.op, NULL) : NULL;
+    d.known = known_operator(node);
     if (!d.known)
         return unknown_operator(node, err);
     TRY(read_inputs(im, scope, node, &d, err));
