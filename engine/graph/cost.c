@@ -167,6 +167,13 @@ static bool value_is_buffer(const struct graph *g, int v)
     return ends_with(name, "running_mean") || ends_with(name, "running_var");
 }
 
+/* How many numbers an element of input k is. */
+static int numbers_in(const struct node *node, int k)
+{
+    bool packed = k < 32 && (node->op->packed_inputs >> k & 1);
+    return packed && node_int(node, "bits", 4) == 4 ? 2 : 1;
+}
+
 void node_cost(const struct graph *g, int n, struct node_cost *cost)
 {
     const struct node *node = &g->nodes[n];
@@ -177,7 +184,7 @@ void node_cost(const struct graph *g, int n, struct node_cost *cost)
         int v = node->inputs[k];
         bool buffer = k < 32 && (node->op->buffers >> k & 1);
         if (v != NONE && g->values[v].weight && !buffer && !value_is_buffer(g, v))
-            cost->params += (double)shape_count(&g->values[v].shape);
+            cost->params += numbers_in(node, k) * (double)shape_count(&g->values[v].shape);
         if (!reads_no_data(node->op))
             cost->bytes_read += input_bytes(g, node, k);
     }
@@ -212,6 +219,7 @@ struct tally {
     bool *whole;    /* per value: read all over by a node of another group */
     int *reader;    /* per value: 1 + that group; MANY; 0: none */
     bool *buffer;   /* per value: a statistic that some node keeps */
+    bool *pairs;    /* per value: its elements are two numbers each */
     bool *named;    /* per value: input of some node, dead or alive */
     bool *shown; /* per value: an input or weight that is a result as it is, moved by no kernel */
 };
@@ -289,6 +297,7 @@ static void tally_reads(struct tally *t, const struct node *node)
         if (v == NONE)
             continue;
         t->buffer[v] |= k < 32 && (node->op->buffers >> k & 1);
+        t->pairs[t->holder[v]] |= numbers_in(node, k) == 2;
         bool inside = is_elementwise(node) && group != NONE && group == t->group[v];
         if (picks(node, k) && t->g->values[v].kind != VALUE_RESULT)
             t->picked[v] += picked_bytes(t->g, node, k);
@@ -362,7 +371,8 @@ static void tally_values(struct tally *t, struct graph_cost *cost)
         if (!is_of_model(g, v) || !counts)
             continue;
         bool buffer = t->buffer[v] || value_is_buffer(g, v);
-        *(buffer ? &cost->buffers : &cost->params) += (double)shape_count(&g->values[v].shape);
+        *(buffer ? &cost->buffers : &cost->params) +=
+            (t->pairs[v] ? 2 : 1) * (double)shape_count(&g->values[v].shape);
     }
 }
 
@@ -376,6 +386,7 @@ static void tally_free(struct tally *t)
     free(t->named);
     free(t->shown);
     free(t->buffer);
+    free(t->pairs);
 }
 
 static int64_t batch_of(const struct graph *g)
@@ -409,9 +420,11 @@ void graph_cost(const struct graph *g, struct graph_cost *cost)
                       .whole = calloc(count, sizeof(*t.whole)),
                       .reader = calloc(count, sizeof(*t.reader)),
                       .buffer = calloc(count, sizeof(*t.buffer)),
+                      .pairs = calloc(count, sizeof(*t.pairs)),
                       .named = calloc(count, sizeof(*t.named)),
                       .shown = calloc(count, sizeof(*t.shown))};
-    if (t.group && t.holder && t.picked && t.whole && t.reader && t.buffer && t.named && t.shown)
+    if (t.group && t.holder && t.picked && t.whole && t.reader && t.buffer && t.pairs && t.named &&
+        t.shown)
         tally_values(&t, cost);
     else
         cost->params = cost->buffers = cost->bytes_compulsory = NAN;

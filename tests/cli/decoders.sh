@@ -12,6 +12,9 @@ parameters llama3:size=3b 3212749824
 parameters llama3:size=8b 8030261248
 parameters qwen3:size=0.6b 596049920
 parameters qwen3:size=8b 8190735360
+# Factors of quantised weights are none of them.
+parameters qwen3:weights=i4 596049920
+parameters llama3:size=8b,weights=i8 8030261248
 
 small=depth=2,vocabulary=3000
 verifies() { # network and options
@@ -38,6 +41,16 @@ runs ridge explain "llama3:$small,context=300" --precision bf16 --no-tune --json
 holds '[.[] | select(.op == "Cast")] | length <= 1'
 holds '[.[] | select(.op == "TensorScatter")] | length == 4 and all(.[]; .bytes < 20000)'
 
+# Weights of 8 and 4 bits, by the kernel for few rows and that for many, and on other instruction sets.
+for weights in i8 i4; do
+    for phase in decode prefill; do
+        for precision in f32 bf16; do
+            verifies "qwen3:$small,context=40,phase=$phase,weights=$weights" --batch 2 --precision $precision
+        done
+    done
+done
+verifies "llama3:$small,context=40,weights=i4" --isa scalar
+verifies "llama3:$small,context=40,weights=i8" --isa avx2 --precision bf16
 # Only what a query sees is counted.
 flops() {
     "$RIDGE" graph "llama3:depth=1,phase=prefill,context=$1" --json |
@@ -49,6 +62,8 @@ is "half of the square" $((2 * 32 * 64 * 101 * 50)) "$(flops 100)"
 for phase in decode prefill; do
     runs ridge export "qwen3:$small,context=20,phase=$phase" -o "$tap_dir/$phase.onnx"
     verifies "$tap_dir/$phase.onnx"
+    runs ridge export "qwen3:$small,context=20,phase=$phase,weights=i4" -o "$tap_dir/$phase.i4.onnx"
+    verifies "$tap_dir/$phase.i4.onnx"
 done
 
 run ridge graph llama3:depth=17

@@ -19,7 +19,7 @@ import torch
 from onnx import numpy_helper
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
-BOUND, BATCH, DEPTH, WORDS = 1e-4, 2, 2, 5000
+BOUND, BATCH, DEPTH, WORDS, BLOCK = 1e-4, 2, 2, 5000, 32
 LLAMA_ROTATIONS = dict(rope_type="llama3", rope_theta=5e5, factor=32.0, high_freq_factor=4.0, low_freq_factor=1.0,
                        original_max_position_embeddings=8192)
 QWEN_ROTATIONS = dict(rope_type="default", rope_theta=1e6)
@@ -44,15 +44,33 @@ def qwen3():
         tie_word_embeddings=True, rope_parameters=QWEN_ROTATIONS))
 
 
+def matrix_of(file, name):
+    """Rows of weights [N, K]; quantised ones as floats, by the description of MatMulNBits."""
+    codes = file.get(f"{name}.codes")
+    if codes is None:
+        return file[f"{name}.weight"]
+    scales = file[f"{name}.scales"]
+    if codes.shape[-1] == BLOCK // 2:
+        codes, middle = torch.stack((codes & 15, codes >> 4), dim=-1), 8
+    else:
+        middle = 128
+    blocks = codes.reshape(*scales.shape, BLOCK).float() - middle
+    return (blocks * scales[..., None]).reshape(scales.shape[0], -1)
+
+
+def linear_of(file, name):
+    return matrix_of(file, name) if f"{name}.codes" in file else file[f"{name}.weight"].T.contiguous()
+
+
 def weights_of(path, network):
     """Those of the file under the network's names; every one of the network's must be there."""
     file = {t.name: torch.tensor(numpy_helper.to_array(t)) for t in onnx.load(path).graph.initializer}
-    table = file["embedding.weight"]
+    table = matrix_of(file, "embedding")
     state = {"model.embed_tokens.weight": table, "lm_head.weight": table, "model.norm.weight": file["norm.weight"]}
     for layer in range(DEPTH):
         there, here = f"model.layers.{layer}.", f"layer{layer}."
         for name, own in NAMES.items():
-            state[f"{there}{name}.weight"] = file[f"{here}{own}.weight"].T.contiguous()
+            state[f"{there}{name}.weight"] = linear_of(file, f"{here}{own}")
         for name, own in NORMS.items():
             if f"{here}{own}.weight" in file:
                 state[f"{there}{name}.weight"] = file[f"{here}{own}.weight"]
@@ -84,8 +102,8 @@ def errors(ours, result, suffix):
         yield error(ours[f"layer{layer}.attention.values{suffix}"], cache.values.numpy())
 
 
-def compare(ridge, make, phase, context):
-    spec = f"{make.__name__}:depth={DEPTH},vocabulary={WORDS},context={context},phase={phase}"
+def compare(ridge, make, phase, context, weights):
+    spec = f"{make.__name__}:depth={DEPTH},vocabulary={WORDS},context={context},phase={phase},weights={weights}"
     batch = ["--batch", str(BATCH)]
     with tempfile.TemporaryDirectory() as folder:
         model, given, made = (os.path.join(folder, name) for name in ("model.onnx", "in", "out"))
@@ -110,8 +128,9 @@ def main():
     parser.add_argument("--ridge", default="build/release/ridge")
     ridge = parser.parse_args().ridge
     torch.set_grad_enabled(False)
-    fine = [compare(ridge, make, phase, context)
-            for make in (llama3, qwen3) for phase, context in (("prefill", 70), ("decode", 50), ("decode", 700))]
+    cases = (("prefill", 70, "floats"), ("decode", 50, "floats"), ("decode", 700, "floats"), ("prefill", 70, "i4"),
+             ("decode", 50, "i4"), ("decode", 50, "i8"))
+    fine = [compare(ridge, make, *case) for make in (llama3, qwen3) for case in cases]
     return 0 if all(fine) else 1
 
 

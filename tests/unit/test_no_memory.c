@@ -376,14 +376,6 @@ TEST(a_trial_releases_what_could_not_be_prepared)
 
 /* ---- kernels alone ---- */
 
-static const struct op *op_named(const char *name)
-{
-    for (int k = 0; k < op_count(); k++)
-        if (strcmp(op_at(k)->name, name) == 0)
-            return op_at(k);
-    return NULL;
-}
-
 /* One kernel, in all its instruction sets, on its operator's first case. */
 static void try_kernel(const char *op, const char *prefix)
 {

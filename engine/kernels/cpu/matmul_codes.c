@@ -4,7 +4,10 @@
  * that they are. A's numbers become integers of two bytes (bf16) or three (f32), each a part of the
  * largest one in its row: what is lost is less than a float's own rounding of that one. Their bytes
  * are digits, signed ones, and weights are unsigned: sums of products of bytes, digit by digit from
- * the highest on, are exact in the end, for wrapping round does no harm on the way. */
+ * the highest on, are exact in the end, for wrapping round does no harm on the way.
+ *
+ * Memory's speed is reached by prefetching into the second cache: the first one waits for too few
+ * lines at a time, and four rows at once are no stream that the hardware would follow. */
 #include "engine/kernels/lib/matmul_codes.h"
 #include "base/numbers/integers.h"
 #include "engine/kernels/lib/gemm_steps.h"
@@ -16,7 +19,8 @@ enum {
     LINES = 4,
     TASKS_PER_THREAD = 4,
     TASK_BYTES = 32 << 10,
-    AHEAD_BYTES = 16 << 10,
+    AHEAD_BYTES = 32 << 10, /* of B, and of its factors: what is prefetched */
+    SCALES_AHEAD_BYTES = 2 << 10,
     SUM_FLOATS = 4096,
     BYTES = 4 * VL, /* of a vector: four to a lane */
     HALVES_MAX = 2,
@@ -213,7 +217,6 @@ struct part {
     const uint8_t *codes;
     const void *scales;
     int64_t row_bytes, blocks, vectors;
-    int64_t ahead;      /* bytes of B to what is prefetched */
     int64_t per_vector; /* blocks in a vector; 0: a block has 2^block_shift vectors */
     int block_shift;
     vi from;  /* per lane, which block of its vector it is in */
@@ -237,6 +240,7 @@ SIMD_INLINE vf scales_of(const struct part *p, int l, int64_t v, bool last, bool
     int64_t row = l * p->blocks, first = v * p->per_vector;
     if (p->per_vector == 0)
         return vf_set1(float_read(p->scales, row + (v >> p->block_shift), bf16));
+    simd_prefetch((const char *)float_at(p->scales, row + first, bf16) + SCALES_AHEAD_BYTES);
     vm there = last ? vm_first(smaller(p->blocks - first, p->per_vector)) : p->there;
     return vf_permute(vf_read_m(p->scales, row + first, there, bf16), p->from);
 }
@@ -251,7 +255,7 @@ SIMD_INLINE void add_vector(const struct part *p, int64_t v, int64_t bytes, vf (
         const uint8_t *from = p->codes + l * p->row_bytes + v * BYTES;
         vi all = bytes < BYTES ? vi_load_all(from, bytes) : vi_of(from);
         vi codes[HALVES_MAX] = {all, all};
-        simd_prefetch(from + p->ahead);
+        simd_prefetch_second(from + AHEAD_BYTES);
         if (f.halves == 2) {
             codes[0] = vi_and(all, nibble);
             codes[1] = vi_and(vi_shift_right(all, 4), nibble);
@@ -376,14 +380,12 @@ static struct part part_of(const struct job *job, int64_t first, float *y, int64
     const struct block_codes *c = &s->m.codes;
     struct block_code_arrays in = matmul_codes_arrays(&s->m, job->args);
     int64_t lanes = c->block / (s->halves * 4); /* in a block */
-    int64_t group = LINES * c->row_bytes;
     int32_t from[VL];
     struct part p = {.codes = in.codes + first * c->row_bytes,
                      .scales = float_at(in.scales, first * c->blocks, s->m.bf16),
                      .row_bytes = c->row_bytes,
                      .blocks = c->blocks,
                      .vectors = s->vectors,
-                     .ahead = group * (AHEAD_BYTES / group + 1),
                      .per_vector = lanes >= VL ? 0 : VL / lanes,
                      .digits = job->scratch.digits,
                      .record = s->record,

@@ -16,21 +16,7 @@ struct block_code_arrays {
 /* The VL codes from k on, a multiple of VL. */
 SIMD_INLINE vi codes_load(const uint8_t *row, int64_t k, int bits)
 {
-    if (bits == 8)
-        return vi_load_u8(row + k, VL);
-#if defined(__AVX512F__)
-    __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(row + k / 2)));
-    bytes = _mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28));
-    return _mm512_and_si512(bytes, vi_set1(15));
-#elif defined(__AVX2__)
-    int32_t four;
-    memcpy(&four, row + k / 2, sizeof(four));
-    __m256i bytes = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
-    bytes = _mm256_or_si256(bytes, _mm256_slli_epi64(bytes, 28));
-    return _mm256_and_si256(bytes, vi_set1(15));
-#else
-    return row[k / 2] >> 4 * (k & 1) & 15;
-#endif
+    return bits == 8 ? vi_load_u8(row + k, VL) : vi_load_nibbles(row, k);
 }
 
 SIMD_INLINE float zero_of_block(const struct block_codes *c, const struct block_code_arrays *in,

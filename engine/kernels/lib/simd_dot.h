@@ -44,6 +44,12 @@ SIMD_INLINE vi vi_load_u8(const uint8_t *p, int64_t count)
 { return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(vm_first(count), p)); }
 SIMD_INLINE vi vi_load_i8(const uint8_t *p, int64_t count)
 { return _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(vm_first(count), p)); }
+/* VL halves of bytes, from half `at` on, a multiple of VL; the lower half of a byte is first. */
+SIMD_INLINE vi vi_load_nibbles(const uint8_t *p, int64_t at)
+{
+    vi bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p + at / 2)));
+    return vi_and(_mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28)), vi_set1(15));
+}
 /* The lowest bytes of the first `count` lanes. */
 SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
 { _mm512_mask_cvtepi32_storeu_epi8(p, vm_first(count), v); }
@@ -138,6 +144,11 @@ SIMD_INLINE vi vi_load_u8(const uint8_t *p, int64_t count)
 { return _mm256_cvtepu8_epi32(load_bytes(p, count)); }
 SIMD_INLINE vi vi_load_i8(const uint8_t *p, int64_t count)
 { return _mm256_cvtepi8_epi32(load_bytes(p, count)); }
+SIMD_INLINE vi vi_load_nibbles(const uint8_t *p, int64_t at)
+{
+    vi bytes = _mm256_cvtepu8_epi64(load_bytes(p + at / 2, VL / 2));
+    return vi_and(_mm256_or_si256(bytes, _mm256_slli_epi64(bytes, 28)), vi_set1(15));
+}
 SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
 {
     const vi lowest = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
@@ -234,6 +245,8 @@ SIMD_INLINE vi vi_dot_shorts(vi sum, vi a, vi b)
 { return vi_add(sum, vi_add((int16_t)a * (int16_t)b, (int16_t)(a >> 16) * (int16_t)(b >> 16))); }
 SIMD_INLINE vi vi_load_u8(const uint8_t *p, int64_t count) { (void)count; return *p; }
 SIMD_INLINE vi vi_load_i8(const uint8_t *p, int64_t count) { (void)count; return (int8_t)*p; }
+SIMD_INLINE vi vi_load_nibbles(const uint8_t *p, int64_t at)
+{ return p[at / 2] >> 4 * (at & 1) & 15; }
 SIMD_INLINE void vi_store_bytes(uint8_t *p, int64_t count, vi v)
 { (void)count; *p = (uint8_t)v; }
 SIMD_INLINE vi vi_xor(vi a, vi b) { return a ^ b; }

@@ -175,7 +175,7 @@ enum status export_decomposed(const struct form *f, bool *done, struct error *er
     if (node_int(f->node, "flatten", 0))
         return flattened(f, err);
     *done = false;
-    if (op->domain && !f->x->own)
+    if (op->domain && strcmp(op->domain, EXPORT_DOMAIN) == 0 && !f->x->own)
         return UNSUPPORTED(err, "operator %s is ridge's own and has no form in ONNX", op->name);
     return STATUS_OK;
 }

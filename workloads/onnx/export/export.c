@@ -259,7 +259,8 @@ static enum status put_model(struct model_output *out, struct exporter *x, Onnx_
                              struct error *err)
 {
     char producer[] = "ridge", domain[] = "", version[64];
-    Onnx__OperatorSetIdProto opset, own, *opsets[] = {&opset, &own};
+    char ours[] = EXPORT_DOMAIN, microsofts[] = "com.microsoft";
+    Onnx__OperatorSetIdProto opset, own, microsoft, *opsets[3] = {&opset};
     Onnx__ModelProto model;
     onnx__model_proto__init(&model);
     onnx__operator_set_id_proto__init(&opset);
@@ -267,14 +268,19 @@ static enum status put_model(struct model_output *out, struct exporter *x, Onnx_
     opset.domain = domain;
     opset.has_version = true;
     opset.version = x->f8 ? EXPORT_OPSET_F8 : EXPORT_OPSET;
-    own = opset;
-    own.domain = producer;
-    own.version = 1;
+    own = microsoft = opset;
+    own.domain = ours;
+    microsoft.domain = microsofts;
+    own.version = microsoft.version = 1;
     model.has_ir_version = true;
     model.ir_version = x->f8 ? EXPORT_IR_F8 : EXPORT_IR;
     model.producer_name = producer;
     model.producer_version = version;
-    model.n_opset_import = x->own ? 2 : 1;
+    model.n_opset_import = 1;
+    if (x->own)
+        opsets[model.n_opset_import++] = &own;
+    if (x->microsoft)
+        opsets[model.n_opset_import++] = &microsoft;
     model.opset_import = opsets;
     TRY(put_message(out, &model.base, err));
     size_t length = onnx__graph_proto__get_packed_size(graph);

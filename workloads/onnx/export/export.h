@@ -8,6 +8,9 @@
 #include "engine/graph/graph.h"
 #include "onnx.pb-c.h"
 
+/* Of operators that Ridge alone has. */
+#define EXPORT_DOMAIN "ridge"
+
 /* Of a graph with f8 the versions that know it. */
 enum { EXPORT_OPSET = 17, EXPORT_IR = 8, EXPORT_OPSET_F8 = 19, EXPORT_IR_F8 = 9 };
 
@@ -30,6 +33,7 @@ struct exporter {
     bool *used;           /* per value of g: some node of the file reads it */
     bool f8;              /* some value of g is */
     bool own;             /* struct onnx_export_options */
+    bool microsoft;       /* operators of com.microsoft were written */
     struct graph **inner; /* graphs made for the file, see inner.h */
     size_t inner_count, inner_cap;
 };

@@ -127,7 +127,7 @@ static char **copy_names(struct exporter *x, const char *const *names, int count
     return copy;
 }
 
-/* An operator of ridge's own that no form in ONNX replaces. */
+/* An operator of another domain that no form in ONNX replaces. */
 static bool stands_as_it_is(const struct form *form, const char *op)
 {
     return form->node && form->node->op->domain && strcmp(op, form->node->op->name) == 0;
@@ -145,8 +145,10 @@ enum status export_form(const struct form *form, const char *op, struct error *e
         return FAIL_NO_MEMORY(err);
     onnx__node_proto__init(made);
     made->op_type = arena_strdup(&x->arena, op);
-    if (stands_as_it_is(form, op))
+    if (stands_as_it_is(form, op)) {
         made->domain = arena_strdup(&x->arena, form->node->op->domain);
+        x->microsoft = x->microsoft || strcmp(form->node->op->domain, EXPORT_DOMAIN) != 0;
+    }
     made->name = arena_strdup(&x->arena, form->outputs[0]);
     made->n_input = (size_t)form->input_count;
     made->input = copy_names(x, form->inputs, form->input_count);
@@ -315,7 +317,7 @@ static enum status check_version(const struct form *f, struct error *err)
     if (f->x->f8 && newer_input(op))
         return UNSUPPORTED(err, "%s as before opset %d cannot stand beside f8", op->name,
                            newer_input(op)->since);
-    for (int k = 0; k < ARRAY_COUNT(later_attrs); k++)
+    for (int k = 0; !op->domain && k < ARRAY_COUNT(later_attrs); k++)
         if (find_attr(f, later_attrs[k]))
             return UNSUPPORTED(err, "attribute \"%s\" is newer than opset %d", later_attrs[k],
                                EXPORT_OPSET);
