@@ -20,12 +20,13 @@ static const struct pass_row rows[] = {
     {.name = "absorb_f8",
      .run = pass_absorb_f8,
      .always = true,
-     .f8 = true}, /* this and the next three before constant factors become wide */
+     .f8 = true}, /* this and the next five before constant factors become wide */
     {.name = "drop_idle", .run = pass_drop_idle},
     /* On devices, where sums of floats would decide, the exact nodes stay. */
     {.name = "turn_q_linear", .run = pass_turn_q_linear, .host = true},
     {.name = "absorb_bytes", .run = pass_absorb_bytes, .host = true, .native = true},
     {.name = "keep_bytes", .run = pass_keep_bytes, .host = true, .native = true},
+    {.name = "absorb_codes", .run = pass_absorb_codes, .host = true, .native = true},
     {.name = "turn_einsum", .run = pass_turn_einsum}, /* weights are moved by fold_constants */
     /* Its sums have an operand that repeats rows, which no device's epilogue takes. */
     {.name = "share_product", .run = pass_share_product, .early = true, .host = true},

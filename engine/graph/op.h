@@ -183,7 +183,7 @@ struct op {
     bool reorders;            /* output 0 shows all elements of input 0 in another order */
     bool per_element;         /* can be done where its operand is made, as elementwise work can */
     unsigned buffers;         /* bit i: input i is a statistic that is kept beside the weights */
-    unsigned packed_inputs;   /* bit i: bytes of input i hold numbers of attribute `bits` (4) bits */
+    unsigned packed_inputs;   /* bit i: input i holds numbers of attribute `bits` (4) in bytes */
     enum narrow_class narrow; /* NARROW_NEVER where .move, .function or .expression says it */
     unsigned narrow_inputs;   /* bit i: input i becomes narrow; 0: all that do not decide a shape */
     int narrow_roundings; /* how often libraries round on the way through; 0: once, the result */

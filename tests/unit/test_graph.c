@@ -110,6 +110,33 @@ TEST(fills_do_not_depend_on_neighbours)
         assert_true(whole[k] >= -1 && whole[k] < 1);
 }
 
+/* Of which there are so many that they have a way of their own. */
+TEST(bytes_of_quantised_weights_are_as_any_integers)
+{
+    enum { COUNT = 5000 };
+    struct fill fill = {.kind = FILL_INDEX, .a = 1, .b = 256};
+    struct value value = {.name = "w", .dtype = DTYPE_U8, .shape = shape_of(COUNT), .fill = fill};
+    uint8_t bytes[COUNT];
+    int32_t integers[COUNT];
+    value_materialise(&value, bytes);
+    value.dtype = DTYPE_I32;
+    value_materialise(&value, integers);
+    for (int k = 0; k < COUNT; k++)
+        assert_int_equal(bytes[k], integers[k]);
+    value.fill = (struct fill){.kind = FILL_NIBBLES, .a = 1, .b = 16};
+    value_materialise(&value, integers);
+    value.dtype = DTYPE_U8;
+    value_materialise(&value, bytes);
+    double low = 0, high = 0;
+    for (int k = 0; k < COUNT; k++) {
+        assert_int_equal(bytes[k], integers[k]);
+        assert_true(bytes[k] % 16 > 0 && bytes[k] / 16 > 0);
+        low += (bytes[k] % 16 - 8.0) / COUNT;
+        high += (bytes[k] / 16 - 8.0) / COUNT;
+    }
+    assert_true(fabs(low) < 0.3 && fabs(high) < 0.3);
+}
+
 TEST(threads_fill_as_one_does)
 {
     enum { COUNT = 3 * MATERIALISE_TILE + 7 };

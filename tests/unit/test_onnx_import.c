@@ -3,6 +3,7 @@
  * What the node tests of ONNX do not cover: control flow, functions, sizes known at run time,
  * messages. */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/reference/reference.h"
@@ -68,6 +69,37 @@ static void gives(const struct graph *g, int k, int count, const double *want)
         ref_release(&in[i]);
         ref_release(&out[i]);
     }
+}
+
+/* ---- numbers of 4 bits ---- */
+
+static void numbers_are(const char *bytes, size_t size, enum dtype type, const int *want)
+{
+    struct desc desc;
+    void *data;
+    MUST(onnx_tensor_parse, bytes, size, &desc, &data, NULL);
+    assert_int_equal(desc.dtype, type);
+    assert_int_equal(shape_count(&desc.shape), 3);
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(type == DTYPE_I8 ? ((int8_t *)data)[k] : ((uint8_t *)data)[k], want[k]);
+    free(data);
+}
+
+/* Protocol buffers: dims, data_type (21 UINT4, 22 INT4), raw_data or int32_data. */
+TEST(numbers_of_4_bits_become_bytes)
+{
+    static const char of_signed[] = "\x08\x03\x10\x16\x4a\x02\x8f\x07";
+    static const char of_unsigned[] = "\x08\x03\x10\x15\x4a\x02\x8f\x07";
+    static const char in_words[] = "\x08\x03\x10\x15\x2a\x03\x8f\x01\x07";
+    static const char too_few[] = "\x08\x03\x10\x16\x4a\x01\x8f";
+    struct desc desc;
+    struct error err = {0};
+    void *data;
+    numbers_are(of_signed, 8, DTYPE_I8, (int[]){-1, -8, 7});
+    numbers_are(of_unsigned, 8, DTYPE_U8, (int[]){15, 8, 7});
+    numbers_are(in_words, 9, DTYPE_U8, (int[]){15, 8, 7});
+    assert_int_equal(onnx_tensor_parse(too_few, 7, &desc, &data, NULL, &err), STATUS_FAILED);
+    assert_string_equal(err.message, "raw_data has 1 bytes where 2 are needed");
 }
 
 /* ---- folding ---- */

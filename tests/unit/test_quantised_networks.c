@@ -84,7 +84,8 @@ static int steps_of(const struct exe *exe, const char *op)
  * MatMul and Add among the rest, and is right, whatever its results are called outputs. */
 static void becomes(struct graph *g, int y, const char *op, int count, int floats)
 {
-    static const char *const of_floats[] = {"Conv", "MatMul", "Gemm", "Add", "Concat", "MaxPool"};
+    static const char *const of_floats[] = {"Conv",   "MatMul",  "Gemm",       "Add",
+                                            "Concat", "MaxPool", "MatMulNBits"};
     struct exe_options options = {
         .threads = 2, .isa = isa_detect(), .no_tune = true, .only_variant = NONE};
     struct verification v;
@@ -193,6 +194,65 @@ TEST(very_deep_products_stay_floats)
             graph_node(g, "MatMul", NULL, INPUTS(x, weights(g, shape_of(depth, 3), 1)), NO_ATTRS);
         becomes(g, rounded(g, unsigned_bytes, y, 0.7F), "MatMulBytes", !k, k);
     }
+}
+
+/* ---- weights alone ---- */
+
+/* How weights of 33 rows and 12 columns, or the other way round, are dequantised. */
+struct lone {
+    enum dtype type;
+    int low, high; /* of the codes */
+    int block;     /* along the reduction; 0: a factor per column, -1: one for all */
+    bool turned, zeros;
+    int rows; /* of what they are multiplied by */
+    int bits; /* of the codes in MatMulNBits; 0: they stay floats */
+};
+
+static int lone_weights(struct graph *g, const struct lone *l)
+{
+    enum { K = 70, N = 12 };
+    struct fill codes = {.kind = FILL_INDEX, .a = l->low, .b = l->high};
+    struct fill scales = {.kind = FILL_UNIFORM, .a = 0.01, .b = 0.1};
+    int64_t blocks = l->block > 0 ? (K + l->block - 1) / l->block : 0;
+    struct shape all = l->turned ? shape_of(N, K) : shape_of(K, N);
+    struct shape factors = blocks           ? l->turned ? shape_of(N, blocks) : shape_of(blocks, N)
+                                     : l->block == -1 ? shape_scalar()
+                                            : shape_of(N);
+    int w = graph_param(g, NULL, l->type, all, codes);
+    int scale = graph_param(g, NULL, DTYPE_F32, factors, scales);
+    int zero = l->zeros ? graph_param(g, NULL, l->type, factors, codes) : NONE;
+    int axis = (blocks ? 0 : 1) ^ l->turned;
+    return graph_node(g, "DequantizeLinear", NULL, INPUTS(w, scale, zero),
+                      ATTRS(attr_int("axis", axis), attr_int("block_size", blocks ? l->block : 0)));
+}
+
+static void lone_becomes(const struct lone *l)
+{
+    struct graph *g = graph_new("weights");
+    int x = noise_input(g, "x", shape_of(l->rows, 70)), w = lone_weights(g, l);
+    int bias = noise_param(g, "bias", shape_of(12));
+    int y = l->turned
+                ? graph_node(g, "Gemm", NULL, INPUTS(x, w, bias), ATTRS(attr_int("transB", 1)))
+                : graph_node(g, "MatMul", NULL, INPUTS(x, w), NO_ATTRS);
+    becomes(g, y, "MatMulNBits", l->bits != 0, l->bits == 0);
+}
+
+TEST(weights_alone_are_read_as_they_are)
+{
+    static const struct lone cases[] = {
+        {DTYPE_I8, -8, 8, 32, false, false, 3, 4},
+        {DTYPE_I8, -8, 8, 16, true, true, 40, 4},
+        {DTYPE_U8, 0, 16, 32, false, true, 1, 4},
+        {DTYPE_U8, 0, 16, 0, true, true, 5, 4},
+        {DTYPE_I8, -128, 128, 0, false, false, 2, 8},
+        {DTYPE_U8, 0, 256, 32, true, true, 2, 8},
+        {DTYPE_I8, -128, 128, -1, false, true, 4, 8},
+        {DTYPE_U8, 0, 16, -1, false, false, 4, 4},
+        /* Floats, made once, are better for many rows; blocks of other sizes have no kernel. */
+        {DTYPE_I8, -128, 128, 0, false, false, 40, 0},
+        {DTYPE_I8, -8, 8, 24, false, false, 3, 0}};
+    for (int k = 0; k < ARRAY_COUNT(cases); k++)
+        lone_becomes(&cases[k]);
 }
 
 TEST(sums_add_bytes)

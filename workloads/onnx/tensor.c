@@ -10,6 +10,8 @@
 #include "workloads/onnx/onnx.h"
 #include "workloads/onnx/wire.h"
 
+enum { ONNX_UINT4 = 21, ONNX_INT4 = 22 }; /* newer than the description that we have */
+
 /* ---- memory ---- */
 
 struct onnx_memory *onnx_memory_new(const char *directory)
@@ -209,9 +211,22 @@ static enum status read_typed(struct onnx_memory *memory, const Onnx__TensorProt
 
 /* ---- a tensor ---- */
 
+/* Numbers of 4 bits become bytes here: no operator of this graph computes with them as they are. */
+static bool is_nibbles(const Onnx__TensorProto *tensor)
+{
+    return tensor->data_type == ONNX_UINT4 || tensor->data_type == ONNX_INT4;
+}
+
+static enum dtype element_of(const Onnx__TensorProto *tensor)
+{
+    if (is_nibbles(tensor))
+        return tensor->data_type == ONNX_UINT4 ? DTYPE_U8 : DTYPE_I8;
+    return dtype_from_onnx(tensor->data_type);
+}
+
 static enum status read_desc(const Onnx__TensorProto *tensor, struct desc *desc, struct error *err)
 {
-    enum dtype dtype = dtype_from_onnx(tensor->data_type);
+    enum dtype dtype = element_of(tensor);
     if (tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING)
         return UNSUPPORTED(err, "a tensor of strings; only numbers are supported");
     if (dtype == DTYPE_NONE)
@@ -238,10 +253,10 @@ static enum status align(struct onnx_memory *memory, size_t bytes, size_t item, 
     return *data ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
-enum status onnx_tensor_read(struct onnx_memory *memory, const Onnx__TensorProto *tensor,
-                             struct desc *desc, const void **data, struct error *err)
+/* Elements as they lie in the file. */
+static enum status read_elements(struct onnx_memory *memory, const Onnx__TensorProto *tensor,
+                                 const struct desc *desc, const void **data, struct error *err)
 {
-    TRY(read_desc(tensor, desc, err));
     size_t item = dtype_size(desc->dtype), bytes = (size_t)shape_count(&desc->shape) * item;
     if (tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
         TRY(read_external(memory, tensor, bytes, data, err));
@@ -254,6 +269,35 @@ enum status onnx_tensor_read(struct onnx_memory *memory, const Onnx__TensorProto
         TRY(read_typed(memory, tensor, desc, data, err));
     }
     return align(memory, bytes, item, data, err);
+}
+
+/* Two numbers are a byte, the first in its lower half. */
+static enum status read_nibbles(struct onnx_memory *memory, const Onnx__TensorProto *tensor,
+                                const struct desc *desc, const void **data, struct error *err)
+{
+    int64_t count = shape_count(&desc->shape);
+    struct shape pairs = shape_of((count + 1) / 2);
+    struct desc packed = desc_dense(DTYPE_U8, &pairs, LAYOUT_PLAIN);
+    const void *bytes;
+    TRY(read_elements(memory, tensor, &packed, &bytes, err));
+    uint8_t *numbers = arena_alloc(&memory->arena, (size_t)count + 1);
+    if (!numbers)
+        return FAIL_NO_MEMORY(err);
+    for (int64_t k = 0; k < count; k++) {
+        int number = ((const uint8_t *)bytes)[k / 2] >> 4 * (k & 1) & 15;
+        numbers[k] = (uint8_t)(desc->dtype == DTYPE_I8 && number > 7 ? number - 16 : number);
+    }
+    *data = numbers;
+    return STATUS_OK;
+}
+
+enum status onnx_tensor_read(struct onnx_memory *memory, const Onnx__TensorProto *tensor,
+                             struct desc *desc, const void **data, struct error *err)
+{
+    TRY(read_desc(tensor, desc, err));
+    if (is_nibbles(tensor))
+        return read_nibbles(memory, tensor, desc, data, err);
+    return read_elements(memory, tensor, desc, data, err);
 }
 
 /* ---- .pb files ---- */

@@ -61,8 +61,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     TRY(matmul_codes_from(q, &s->m, why));
     if (s->m.rows > FEW_MAX)
         return UNSUPPORTED(why, "more than %d rows", FEW_MAX);
-    if (s->m.has_zeros)
-        return UNSUPPORTED(why, "zero points");
     s->digits = s->m.bf16 ? 2 : 3;
     s->halves = 8 / s->m.codes.bits;
     s->vectors = divide_up(s->m.codes.row_bytes, BYTES);
@@ -114,7 +112,9 @@ static float largest_integer(const struct kernel_state *s)
 {
     if (s->digits == 2)
         return 127 * 256;
-    return s->m.codes.bits == 4 ? 127 * 65536 : (1 << 22) - 16;
+    if (s->m.codes.bits == 4)
+        return 127 * 65536;
+    return (s->m.has_zeros ? 1 << 21 : 1 << 22) - 16;
 }
 
 static struct factor factor_of(const struct kernel_state *s, const void *a)
@@ -156,7 +156,7 @@ SIMD_INLINE vi dot_bytes(vi sum, vi codes, vi digits, bool dots)
     return sum;
 }
 
-/* Sums of codes times integers over each lane; what `middle` says is in the record last. */
+/* Sums of codes times integers over each lane; digits without their last vector. */
 SIMD_INLINE vi lane_sums(const vi *codes, const uint8_t *record, int halves, int digits, bool dots)
 {
     vi sum = vi_set1(0);
@@ -169,7 +169,8 @@ SIMD_INLINE vi lane_sums(const vi *codes, const uint8_t *record, int halves, int
 }
 
 /* Digits of the elements that a vector of B meets: for each digit those of the lower halves of its
- * bytes, then of the upper ones. In the end, what all codes being 0 in the middle takes off. */
+ * bytes, then of the upper ones. In the end what codes that are 0 in the middle add too much, which
+ * is to be added; where blocks have zero points of their own, the sums of the integers. */
 SIMD_INLINE void make_record(const struct kernel_state *s, const void *a, int64_t first,
                              float inverse, uint8_t *record, int halves)
 {
@@ -188,7 +189,8 @@ SIMD_INLINE void make_record(const struct kernel_state *s, const void *a, int64_
         }
     const vi ones[HALVES_MAX] = {vi_set1(0x01010101), vi_set1(0x01010101)};
     vi sum = lane_sums(ones, record, halves, s->digits, false);
-    sum = vi_sub(vi_set1(0), vi_shift_left(sum, s->m.codes.bits - 1));
+    if (!s->m.has_zeros)
+        sum = vi_sub(vi_set1(0), vi_shift_left(sum, s->m.codes.bits - 1));
     vi_store((int32_t *)(void *)(record + s->record - BYTES), sum);
 }
 
@@ -216,10 +218,12 @@ static void digits_of_row(void *context, int64_t row, int thread)
 struct part {
     const uint8_t *codes;
     const void *scales;
-    int64_t row_bytes, blocks, vectors;
+    const uint8_t *zeros;
+    int64_t row_bytes, blocks, vectors, zero_bytes;
     int64_t per_vector; /* blocks in a vector; 0: a block has 2^block_shift vectors */
     int block_shift;
     vi from;  /* per lane, which block of its vector it is in */
+    vi shift; /* and where the zero point of that lies among those of the vector, in bits */
     vm there; /* as many lanes as there are blocks in it */
     const uint8_t *digits;
     int64_t record, digits_row;
@@ -231,7 +235,7 @@ struct part {
 /* What is constant where a loop over it is compiled. */
 struct form {
     int few, lines, halves, digits;
-    bool bf16, dots;
+    bool bf16, dots, zeros;
 };
 
 /* The factors of vector v of line l; last: it may have fewer than the others. */
@@ -243,6 +247,23 @@ SIMD_INLINE vf scales_of(const struct part *p, int l, int64_t v, bool last, bool
     simd_prefetch((const char *)float_at(p->scales, row + first, bf16) + SCALES_AHEAD_BYTES);
     vm there = last ? vm_first(smaller(p->blocks - first, p->per_vector)) : p->there;
     return vf_permute(vf_read_m(p->scales, row + first, there, bf16), p->from);
+}
+
+/* The zero points of vector v of line l. */
+SIMD_INLINE vi zeros_of(const struct part *p, int l, int64_t v, int halves)
+{
+    const uint8_t *row = p->zeros + l * p->zero_bytes;
+    int bits = 8 / halves;
+    uint32_t all = 0;
+    if (p->per_vector == 0) {
+        int64_t block = v >> p->block_shift;
+        return vi_set1(halves == 1 ? row[block] : row[block / 2] >> 4 * (block & 1) & 15);
+    }
+    int64_t bytes = p->per_vector * bits / 8, at = v * bytes;
+    for (int i = 0; i < 4; i++)
+        if (i < bytes && at + i < p->zero_bytes)
+            all |= (uint32_t)row[at + i] << 8 * i;
+    return vi_and(vi_shift_by(vi_set1((int32_t)all), p->shift), vi_set1((1 << bits) - 1));
 }
 
 /* Vector v of all lines; `bytes` of it are there. */
@@ -261,10 +282,12 @@ SIMD_INLINE void add_vector(const struct part *p, int64_t v, int64_t bytes, vf (
             codes[1] = vi_and(vi_shift_right(all, 4), nibble);
         }
         vf scale = scales_of(p, l, v, bytes < BYTES, f.bf16);
+        vi zeros = f.zeros ? zeros_of(p, l, v, f.halves) : vi_set1(0);
         UNROLLED (i, f.few) {
             const uint8_t *of_row = record + i * p->digits_row;
             vi sum = lane_sums(codes, of_row, f.halves, f.digits, f.dots);
-            sum = vi_add(sum, vi_of(of_row + f.digits * f.halves * BYTES));
+            vi whole = vi_of(of_row + f.digits * f.halves * BYTES);
+            sum = f.zeros ? vi_sub(sum, vi_mul(zeros, whole)) : vi_add(sum, whole);
             sums[i][l] = vf_fma(vf_from_vi(sum), scale, sums[i][l]);
         }
     }
@@ -331,25 +354,34 @@ SIMD_INLINE void columns_of(struct part p, struct form f, int64_t rows, int64_t 
         }
         p.codes += lines * p.row_bytes;
         p.scales = float_at(p.scales, lines * p.blocks, f.bf16);
+        p.zeros += f.zeros ? lines * p.zero_bytes : 0;
         p.y += lines;
         count -= lines;
     }
 }
 
 SIMD_INLINE void columns_with(const struct kernel_state *s, const struct part *p, int64_t count,
-                              bool dots)
+                              struct form f)
 {
     int64_t rows = s->m.rows;
-    if (s->halves == 2 && s->m.bf16)
-        columns_of(*p, (struct form){.halves = 2, .digits = 2, .bf16 = true, .dots = dots}, rows,
-                   count);
-    else if (s->halves == 2)
-        columns_of(*p, (struct form){.halves = 2, .digits = 3, .dots = dots}, rows, count);
-    else if (s->m.bf16)
-        columns_of(*p, (struct form){.halves = 1, .digits = 2, .bf16 = true, .dots = dots}, rows,
-                   count);
-    else
-        columns_of(*p, (struct form){.halves = 1, .digits = 3, .dots = dots}, rows, count);
+    f.halves = 2;
+    if (s->halves == 2 && s->m.bf16) {
+        f.digits = 2;
+        f.bf16 = true;
+        columns_of(*p, f, rows, count);
+    } else if (s->halves == 2) {
+        f.digits = 3;
+        columns_of(*p, f, rows, count);
+    } else if (s->m.bf16) {
+        f.halves = 1;
+        f.digits = 2;
+        f.bf16 = true;
+        columns_of(*p, f, rows, count);
+    } else {
+        f.halves = 1;
+        f.digits = 3;
+        columns_of(*p, f, rows, count);
+    }
 }
 
 /* ---- rows of A that are no digits ---- */
@@ -366,7 +398,8 @@ static void plain_row(const struct job *job, int64_t row, int64_t first, int64_t
         for (int64_t k = 0; k < c->k; k++) {
             int code = c->bits == 8 ? codes[k] : codes[k / 2] >> 4 * (k & 1) & 15;
             float scale = float_read(in.scales, (first + n) * c->blocks + k / c->block, s->m.bf16);
-            sum += (double)float_read(a, k, s->m.bf16) * ((code - c->zero) * (double)scale);
+            float zero = zero_of_block(c, &in, first + n, k / c->block);
+            sum += (double)float_read(a, k, s->m.bf16) * (((float)code - zero) * (double)scale);
         }
         y[n] = (float)sum;
     }
@@ -380,9 +413,11 @@ static struct part part_of(const struct job *job, int64_t first, float *y, int64
     const struct block_codes *c = &s->m.codes;
     struct block_code_arrays in = matmul_codes_arrays(&s->m, job->args);
     int64_t lanes = c->block / (s->halves * 4); /* in a block */
-    int32_t from[VL];
+    int32_t from[VL], shift[VL];
     struct part p = {.codes = in.codes + first * c->row_bytes,
                      .scales = float_at(in.scales, first * c->blocks, s->m.bf16),
+                     .zeros = in.zeros ? in.zeros + first * c->zero_bytes : NULL,
+                     .zero_bytes = c->zero_bytes,
                      .row_bytes = c->row_bytes,
                      .blocks = c->blocks,
                      .vectors = s->vectors,
@@ -395,9 +430,12 @@ static struct part part_of(const struct job *job, int64_t first, float *y, int64
                      .factors = job->scratch.factors};
     while (VL << p.block_shift < lanes)
         p.block_shift++;
-    for (int l = 0; l < VL; l++)
+    for (int l = 0; l < VL; l++) {
         from[l] = (int32_t)(l / lanes);
+        shift[l] = from[l] * c->bits;
+    }
     p.from = vi_load(from);
+    p.shift = vi_load(shift);
     p.there = vm_first(p.per_vector);
     return p;
 }
@@ -432,10 +470,14 @@ static void run_task(void *context, int64_t task, int thread)
                          : (float *)job->args->out[0] + first;
     int64_t y_row = s->m.bf16 ? count : n;
     struct part part = part_of(job, first, y, y_row);
-    if (s->dots)
-        columns_with(s, &part, count, true);
+    if (s->dots && s->m.has_zeros)
+        columns_with(s, &part, count, (struct form){.dots = true, .zeros = true});
+    else if (s->dots)
+        columns_with(s, &part, count, (struct form){.dots = true});
+    else if (s->m.has_zeros)
+        columns_with(s, &part, count, (struct form){.zeros = true});
     else
-        columns_with(s, &part, count, false);
+        columns_with(s, &part, count, (struct form){0});
     for (int64_t row = 0; row < s->m.rows; row++)
         if (job->scratch.factors[row].plain)
             plain_row(job, row, first, count, y + row * y_row);

@@ -82,6 +82,7 @@ SIMD_INLINE void words_store(uint8_t *p, int64_t count, const vi words[4], bool 
     _mm512_mask_storeu_epi8(p, count < 4 * VL ? (1ull << count) - 1 : ~0ull, all);
 }
 SIMD_INLINE vi vi_mul(vi a, vi b) { return _mm512_mullo_epi32(a, b); }
+SIMD_INLINE vi vi_shift_by(vi a, vi n) { return _mm512_srlv_epi32(a, n); } /* to the right */
 /* To nearest even; a NaN must not round to infinity. */
 SIMD_INLINE __m256i vf_to_bf16(vf v)
 {
@@ -193,6 +194,7 @@ SIMD_INLINE void words_store(uint8_t *p, int64_t count, const vi words[4], bool 
     memcpy(p, bytes, count < 4 * VL ? (size_t)count : sizeof(bytes));
 }
 SIMD_INLINE vi vi_mul(vi a, vi b) { return _mm256_mullo_epi32(a, b); }
+SIMD_INLINE vi vi_shift_by(vi a, vi n) { return _mm256_srlv_epi32(a, n); }
 SIMD_INLINE __m128i vf_to_bf16(vf v)
 {
     vi bits = vi_bits(v), odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), vi_set1(1));
@@ -286,6 +288,7 @@ SIMD_INLINE void words_store(uint8_t *p, int64_t count, const vi words[4], bool 
         p[k] = (uint8_t)words[k];
 }
 SIMD_INLINE vi vi_mul(vi a, vi b) { return (vi)((uint32_t)a * (uint32_t)b); }
+SIMD_INLINE vi vi_shift_by(vi a, vi n) { return (vi)((uint32_t)a >> n); }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { *p = bfloat_from_float(v); }
 SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) { vf_store_bf16(p, v); }
 SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v) { if (m) vf_store_bf16(p, v); }

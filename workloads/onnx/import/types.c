@@ -56,6 +56,8 @@ static const struct signature signatures[] = {
     {"nfn", " QuantizeLinear "},
     {"nfn", " DequantizeLinear "},
     {"ifiififi", " QLinearConv QLinearMatMul "},
+    {"FiFniF", " MatMulNBits "},
+    {"iifi", " GatherBlockQuantized "},
 };
 
 static const char *signature_of(const char *op)
