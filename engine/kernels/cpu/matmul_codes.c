@@ -39,7 +39,6 @@ struct kernel_state {
     int64_t vectors;    /* of a row of B */
     int64_t record;     /* bytes of the digits that belong to such a vector, and of their sum */
     int64_t chunk, chunks;
-    bool dots; /* by the instruction for it */
     int threads;
 };
 
@@ -58,6 +57,7 @@ static int64_t chunk_of(const struct kernel_state *s, int threads)
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
+    (void)variant;
     TRY(matmul_codes_from(q, &s->m, why));
     if (s->m.rows > FEW_MAX)
         return UNSUPPORTED(why, "more than %d rows", FEW_MAX);
@@ -68,7 +68,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->threads = q->threads;
     s->chunk = chunk_of(s, q->threads);
     s->chunks = divide_up(s->m.codes.rows, s->chunk);
-    s->dots = cpu_has_byte_dots() && variant == 0;
     s->m.post.light = 0; /* all steps run over what was stored */
     return STATUS_OK;
 }
@@ -169,8 +168,8 @@ SIMD_INLINE vi lane_sums(const vi *codes, const uint8_t *record, int halves, int
 }
 
 /* Digits of the elements that a vector of B meets: for each digit those of the lower halves of its
- * bytes, then of the upper ones. In the end what codes that are 0 in the middle add too much, which
- * is to be added; where blocks have zero points of their own, the sums of the integers. */
+ * bytes, then of the upper ones. A last vector is to be added to the sums, since the codes' zero is
+ * in their middle; where blocks have zero points of their own, it is the sums of the integers. */
 SIMD_INLINE void make_record(const struct kernel_state *s, const void *a, int64_t first,
                              float inverse, uint8_t *record, int halves)
 {
@@ -224,7 +223,6 @@ struct part {
     int block_shift;
     vi from;  /* per lane, which block of its vector it is in */
     vi shift; /* and where the zero point of that lies among those of the vector, in bits */
-    vm there; /* as many lanes as there are blocks in it */
     const uint8_t *digits;
     int64_t record, digits_row;
     float *y; /* [A][B] */
@@ -235,17 +233,16 @@ struct part {
 /* What is constant where a loop over it is compiled. */
 struct form {
     int few, lines, halves, digits;
-    bool bf16, dots, zeros;
+    bool bf16, dots;
 };
 
-/* The factors of vector v of line l; last: it may have fewer than the others. */
-SIMD_INLINE vf scales_of(const struct part *p, int l, int64_t v, bool last, bool bf16)
+/* The factors of vector v of line l; `there` are the lanes that have blocks. */
+SIMD_INLINE vf scales_of(const struct part *p, int l, int64_t v, vm there, bool bf16)
 {
     int64_t row = l * p->blocks, first = v * p->per_vector;
     if (p->per_vector == 0)
         return vf_set1(float_read(p->scales, row + (v >> p->block_shift), bf16));
     simd_prefetch((const char *)float_at(p->scales, row + first, bf16) + SCALES_AHEAD_BYTES);
-    vm there = last ? vm_first(smaller(p->blocks - first, p->per_vector)) : p->there;
     return vf_permute(vf_read_m(p->scales, row + first, there, bf16), p->from);
 }
 
@@ -266,28 +263,29 @@ SIMD_INLINE vi zeros_of(const struct part *p, int l, int64_t v, int halves)
     return vi_and(vi_shift_by(vi_set1((int32_t)all), p->shift), vi_set1((1 << bits) - 1));
 }
 
-/* Vector v of all lines; `bytes` of it are there. */
-SIMD_INLINE void add_vector(const struct part *p, int64_t v, int64_t bytes, vf (*sums)[LINES],
-                            struct form f)
+/* Vector v of all lines. */
+SIMD_INLINE void add_vector(const struct part *p, int64_t v, vf (*sums)[LINES], struct form f)
 {
     const uint8_t *record = p->digits + v * p->record;
     const vi nibble = vi_set1(0x0f0f0f0f);
+    int64_t bytes = p->row_bytes - v * BYTES; /* that are there */
+    vm there = vm_first(smaller(p->blocks - v * p->per_vector, p->per_vector));
     UNROLLED (l, f.lines) {
         const uint8_t *from = p->codes + l * p->row_bytes + v * BYTES;
-        vi all = bytes < BYTES ? vi_load_all(from, bytes) : vi_of(from);
+        vi all = vi_load_all(from, bytes);
         vi codes[HALVES_MAX] = {all, all};
         simd_prefetch_second(from + AHEAD_BYTES);
         if (f.halves == 2) {
             codes[0] = vi_and(all, nibble);
             codes[1] = vi_and(vi_shift_right(all, 4), nibble);
         }
-        vf scale = scales_of(p, l, v, bytes < BYTES, f.bf16);
-        vi zeros = f.zeros ? zeros_of(p, l, v, f.halves) : vi_set1(0);
+        vf scale = scales_of(p, l, v, there, f.bf16);
+        vi zeros = p->zeros ? zeros_of(p, l, v, f.halves) : vi_set1(0);
         UNROLLED (i, f.few) {
             const uint8_t *of_row = record + i * p->digits_row;
             vi sum = lane_sums(codes, of_row, f.halves, f.digits, f.dots);
             vi whole = vi_of(of_row + f.digits * f.halves * BYTES);
-            sum = f.zeros ? vi_sub(sum, vi_mul(zeros, whole)) : vi_add(sum, whole);
+            sum = p->zeros ? vi_sub(sum, vi_mul(zeros, whole)) : vi_add(sum, whole);
             sums[i][l] = vf_fma(vf_from_vi(sum), scale, sums[i][l]);
         }
     }
@@ -296,48 +294,31 @@ SIMD_INLINE void add_vector(const struct part *p, int64_t v, int64_t bytes, vf (
 SIMD_INLINE void block_of(const struct part *p, struct form f)
 {
     vf sums[FEW_STEP][LINES];
-    int64_t v = 0, whole = p->row_bytes / BYTES;
     UNROLLED (i, f.few)
         UNROLLED (l, f.lines)
             sums[i][l] = vf_zero();
-    for (; v < whole; v++)
-        add_vector(p, v, BYTES, sums, f);
-    if (v < p->vectors)
-        add_vector(p, v, p->row_bytes - v * BYTES, sums, f);
+    for (int64_t v = 0; v < p->vectors; v++)
+        add_vector(p, v, sums, f);
     UNROLLED (i, f.few)
         UNROLLED (l, f.lines)
             p->y[i * p->y_row + l] = p->factors[i].value * vf_sum(sums[i][l]);
 }
 
-SIMD_INLINE void few_of(const struct part *p, struct form f, int few)
-{
-    f.few = few >= FEW_STEP ? FEW_STEP : few >= 2 ? 2 : 1;
-    switch (f.few) {
-    case 1:
-        f.few = 1;
-        block_of(p, f);
-        break;
-    case 2:
-        f.few = 2;
-        block_of(p, f);
-        break;
-    default:
-        f.few = FEW_STEP;
-        block_of(p, f);
-        break;
-    }
-}
-
-/* All rows of A, in steps of 4, 2 and 1. */
+/* All rows of A, four at a time where there is an instruction for it; of one line one by one. Few
+ * forms, for each is compiled for every instruction set. */
 SIMD_INLINE void all_rows(struct part p, struct form f, int64_t rows)
 {
+    bool fours = f.dots && f.lines == LINES;
     while (rows > 0) {
-        int few = rows >= FEW_STEP ? FEW_STEP : rows >= 2 ? 2 : 1;
-        few_of(&p, f, few);
-        p.digits += few * p.digits_row;
-        p.y += few * p.y_row;
-        p.factors += few;
-        rows -= few;
+        f.few = fours && rows >= FEW_STEP ? FEW_STEP : 1;
+        if (f.few == FEW_STEP && fours)
+            block_of(&p, (struct form){FEW_STEP, f.lines, f.halves, f.digits, f.bf16, f.dots});
+        else
+            block_of(&p, (struct form){1, f.lines, f.halves, f.digits, f.bf16, f.dots});
+        p.digits += f.few * p.digits_row;
+        p.y += f.few * p.y_row;
+        p.factors += f.few;
+        rows -= f.few;
     }
 }
 
@@ -354,34 +335,26 @@ SIMD_INLINE void columns_of(struct part p, struct form f, int64_t rows, int64_t 
         }
         p.codes += lines * p.row_bytes;
         p.scales = float_at(p.scales, lines * p.blocks, f.bf16);
-        p.zeros += f.zeros ? lines * p.zero_bytes : 0;
+        p.zeros += p.zeros ? lines * p.zero_bytes : 0;
         p.y += lines;
         count -= lines;
     }
 }
 
 SIMD_INLINE void columns_with(const struct kernel_state *s, const struct part *p, int64_t count,
-                              struct form f)
+                              bool dots)
 {
     int64_t rows = s->m.rows;
-    f.halves = 2;
-    if (s->halves == 2 && s->m.bf16) {
-        f.digits = 2;
-        f.bf16 = true;
-        columns_of(*p, f, rows, count);
-    } else if (s->halves == 2) {
-        f.digits = 3;
-        columns_of(*p, f, rows, count);
-    } else if (s->m.bf16) {
-        f.halves = 1;
-        f.digits = 2;
-        f.bf16 = true;
-        columns_of(*p, f, rows, count);
-    } else {
-        f.halves = 1;
-        f.digits = 3;
-        columns_of(*p, f, rows, count);
-    }
+    if (s->halves == 2 && s->m.bf16)
+        columns_of(*p, (struct form){.halves = 2, .digits = 2, .bf16 = true, .dots = dots}, rows,
+                   count);
+    else if (s->halves == 2)
+        columns_of(*p, (struct form){.halves = 2, .digits = 3, .dots = dots}, rows, count);
+    else if (s->m.bf16)
+        columns_of(*p, (struct form){.halves = 1, .digits = 2, .bf16 = true, .dots = dots}, rows,
+                   count);
+    else
+        columns_of(*p, (struct form){.halves = 1, .digits = 3, .dots = dots}, rows, count);
 }
 
 /* ---- rows of A that are no digits ---- */
@@ -436,7 +409,6 @@ static struct part part_of(const struct job *job, int64_t first, float *y, int64
     }
     p.from = vi_load(from);
     p.shift = vi_load(shift);
-    p.there = vm_first(p.per_vector);
     return p;
 }
 
@@ -470,14 +442,10 @@ static void run_task(void *context, int64_t task, int thread)
                          : (float *)job->args->out[0] + first;
     int64_t y_row = s->m.bf16 ? count : n;
     struct part part = part_of(job, first, y, y_row);
-    if (s->dots && s->m.has_zeros)
-        columns_with(s, &part, count, (struct form){.dots = true, .zeros = true});
-    else if (s->dots)
-        columns_with(s, &part, count, (struct form){.dots = true});
-    else if (s->m.has_zeros)
-        columns_with(s, &part, count, (struct form){.zeros = true});
+    if (cpu_has_byte_dots())
+        columns_with(s, &part, count, true);
     else
-        columns_with(s, &part, count, (struct form){0});
+        columns_with(s, &part, count, false);
     for (int64_t row = 0; row < s->m.rows; row++)
         if (job->scratch.factors[row].plain)
             plain_row(job, row, first, count, y + row * y_row);
