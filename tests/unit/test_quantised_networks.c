@@ -255,6 +255,21 @@ TEST(weights_alone_are_read_as_they_are)
         lone_becomes(&cases[k]);
 }
 
+/* Their product is more than 64 bits hold. */
+TEST(sizes_of_codes_that_make_no_sense_are_refused)
+{
+    struct error err = {0};
+    struct graph *g = graph_new("sizes");
+    int x = noise_input(g, "x", shape_of(1, 32)), w = noise_input(g, "scales", shape_of(1));
+    int codes = graph_param(g, "codes", DTYPE_U8, shape_of(16), (struct fill){0});
+    graph_node(g, "MatMulNBits", NULL, INPUTS(x, codes, w),
+               ATTRS(attr_int("K", INT64_MAX / 2), attr_int("N", INT64_MAX / 2),
+                     attr_int("bits", 8), attr_int("block_size", 16)));
+    assert_int_equal(graph_check(g, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "rows of"));
+    graph_free(g);
+}
+
 TEST(sums_add_bytes)
 {
     struct graph *g = graph_new("sum");

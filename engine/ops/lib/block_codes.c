@@ -16,7 +16,7 @@ enum status block_codes_from(const struct node *node, int64_t rows, int64_t k,
     if (block < BLOCK_MIN || (block & (block - 1)))
         return FAIL(err, STATUS_FAILED, "%s: block_size is %lld, no power of 2 from %d on", op,
                     (long long)block, BLOCK_MIN);
-    if (rows < 1 || k < 1 || k > INT64_MAX - block)
+    if (rows < 1 || k < 1 || rows > INT32_MAX || k > INT32_MAX || block > INT32_MAX)
         return FAIL(err, STATUS_FAILED, "%s: %lld rows of %lld elements", op, (long long)rows,
                     (long long)k);
     codes->bits = (int)bits;
