@@ -51,6 +51,7 @@ for weights in i8 i4; do
 done
 verifies "llama3:$small,context=40,weights=i4" --isa scalar
 verifies "llama3:$small,context=40,weights=i8" --isa avx2 --precision bf16
+
 # Only what a query sees is counted.
 flops() {
     "$RIDGE" graph "llama3:depth=1,phase=prefill,context=$1" --json |

@@ -5,9 +5,7 @@
  * its reduction or for its columns, becomes MatMulNBits, whose kernels read the integers as they
  * are. Of 8 bits only where there are few rows: many would rather have floats, made once. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/numbers/integers.h"
 #include "engine/compile/passes/rewrite.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/quantize.h"
@@ -157,18 +155,6 @@ static void fill_row(const struct weights *w, const struct block_codes *c, int64
     }
 }
 
-static int weight_of(struct graph *g, enum dtype dtype, struct shape shape, void *data)
-{
-    int v = graph_param(g, NULL, dtype, shape, (struct fill){0});
-    if (v == NONE) {
-        free(data);
-        return NONE;
-    }
-    g->values[v].data = data;
-    g->values[v].data_owned = true;
-    return v;
-}
-
 /* A zero in the middle is what MatMulNBits means without any. */
 static bool all_in_the_middle(const struct weights *w, const struct block_codes *c)
 {
@@ -198,13 +184,14 @@ static enum status make_codes(struct graph *g, const struct weights *w, int inpu
     for (int64_t n = 0; n < w->n; n++)
         fill_row(w, c, n, codes + n * c->row_bytes, factors + n * c->blocks,
                  zeros + n * c->zero_bytes);
-    inputs[0] = weight_of(g, DTYPE_U8, shape_of(w->n, c->blocks, c->row_bytes / c->blocks), codes);
-    inputs[1] = weight_of(g, DTYPE_F32, shape_of(w->n, c->blocks), factors);
+    inputs[0] = rewrite_weight_of(g, NULL, DTYPE_U8,
+                                  shape_of(w->n, c->blocks, c->row_bytes / c->blocks), codes);
+    inputs[1] = rewrite_weight_of(g, NULL, DTYPE_F32, shape_of(w->n, c->blocks), factors);
     inputs[2] = NONE;
     if (all_in_the_middle(w, c))
         free(zeros);
     else
-        inputs[2] = weight_of(g, DTYPE_U8, shape_of(w->n, c->zero_bytes), zeros);
+        inputs[2] = rewrite_weight_of(g, NULL, DTYPE_U8, shape_of(w->n, c->zero_bytes), zeros);
     return g->failed ? graph_check(g, err) : STATUS_OK;
 }
 

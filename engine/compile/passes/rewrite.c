@@ -118,7 +118,13 @@ void rewrite_replace(struct graph *g, int old, int fresh)
 
 int rewrite_weight(struct graph *g, const char *name, struct shape shape, float *data)
 {
-    int v = data ? graph_param(g, name, DTYPE_F32, shape, (struct fill){0}) : NONE;
+    return rewrite_weight_of(g, name, DTYPE_F32, shape, data);
+}
+
+int rewrite_weight_of(struct graph *g, const char *name, enum dtype dtype, struct shape shape,
+                      void *data)
+{
+    int v = data ? graph_param(g, name, dtype, shape, (struct fill){0}) : NONE;
     if (v == NONE) {
         free(data);
         return NONE;

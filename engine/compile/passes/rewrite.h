@@ -77,6 +77,8 @@ void rewrite_replace(struct graph *g, int old, int fresh);
 
 /* A new weight whose contents were malloc'd; the graph takes them, also when it fails (NONE). */
 int rewrite_weight(struct graph *g, const char *name, struct shape shape, float *data);
+int rewrite_weight_of(struct graph *g, const char *name, enum dtype dtype, struct shape shape,
+                      void *data);
 
 /* Whether it is a fixed vector of so many floats. */
 bool rewrite_is_vector(const struct graph *g, int value, int64_t size);

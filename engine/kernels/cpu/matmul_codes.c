@@ -252,10 +252,8 @@ SIMD_INLINE vi zeros_of(const struct part *p, int l, int64_t v, int halves)
     const uint8_t *row = p->zeros + l * p->zero_bytes;
     int bits = 8 / halves;
     uint32_t all = 0;
-    if (p->per_vector == 0) {
-        int64_t block = v >> p->block_shift;
-        return vi_set1(halves == 1 ? row[block] : row[block / 2] >> 4 * (block & 1) & 15);
-    }
+    if (p->per_vector == 0)
+        return vi_set1(block_code(row, v >> p->block_shift, bits));
     int64_t bytes = p->per_vector * bits / 8, at = v * bytes;
     for (int i = 0; i < 4; i++)
         if (i < bytes && at + i < p->zero_bytes)
@@ -308,17 +306,20 @@ SIMD_INLINE void block_of(const struct part *p, struct form f)
  * forms, for each is compiled for every instruction set. */
 SIMD_INLINE void all_rows(struct part p, struct form f, int64_t rows)
 {
+    struct form four = f, one = f;
     bool fours = f.dots && f.lines == LINES;
+    four.few = FEW_STEP;
+    one.few = 1;
     while (rows > 0) {
-        f.few = fours && rows >= FEW_STEP ? FEW_STEP : 1;
-        if (f.few == FEW_STEP && fours)
-            block_of(&p, (struct form){FEW_STEP, f.lines, f.halves, f.digits, f.bf16, f.dots});
+        int few = fours && rows >= FEW_STEP ? FEW_STEP : 1;
+        if (fours && few == FEW_STEP)
+            block_of(&p, four);
         else
-            block_of(&p, (struct form){1, f.lines, f.halves, f.digits, f.bf16, f.dots});
-        p.digits += f.few * p.digits_row;
-        p.y += f.few * p.y_row;
-        p.factors += f.few;
-        rows -= f.few;
+            block_of(&p, one);
+        p.digits += few * p.digits_row;
+        p.y += few * p.y_row;
+        p.factors += few;
+        rows -= few;
     }
 }
 
@@ -369,7 +370,7 @@ static void plain_row(const struct job *job, int64_t row, int64_t first, int64_t
         const uint8_t *codes = in.codes + (first + n) * c->row_bytes;
         double sum = 0;
         for (int64_t k = 0; k < c->k; k++) {
-            int code = c->bits == 8 ? codes[k] : codes[k / 2] >> 4 * (k & 1) & 15;
+            int code = block_code(codes, k, c->bits);
             float scale = float_read(in.scales, (first + n) * c->blocks + k / c->block, s->m.bf16);
             float zero = zero_of_block(c, &in, first + n, k / c->block);
             sum += (double)float_read(a, k, s->m.bf16) * (((float)code - zero) * (double)scale);

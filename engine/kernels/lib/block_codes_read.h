@@ -24,8 +24,7 @@ SIMD_INLINE float zero_of_block(const struct block_codes *c, const struct block_
 {
     if (!in->zeros)
         return (float)c->zero;
-    const uint8_t *zeros = in->zeros + row * c->zero_bytes;
-    return (float)(c->bits == 8 ? zeros[block] : zeros[block / 2] >> 4 * (block & 1) & 15);
+    return (float)block_code(in->zeros + row * c->zero_bytes, block, c->bits);
 }
 
 /* All elements of a row, those beyond c->k in its last block too. bits, bf16 (of the scales) and

@@ -26,6 +26,12 @@ enum status block_codes_from(const struct node *node, int64_t rows, int64_t k,
 enum status block_codes_check(const struct block_codes *codes, const struct infer *c, int scales,
                               int zeros, struct error *err);
 
+/* Number k of a row of codes or zero points. */
+static inline int block_code(const uint8_t *row, int64_t k, int bits)
+{
+    return bits == 8 ? row[k] : row[k / 2] >> 4 * (k & 1) & 15;
+}
+
 /* The three inputs of a reference; zeros NULL: there are none. */
 struct block_code_tensors {
     const struct ref_tensor *codes, *scales, *zeros;
