@@ -413,27 +413,6 @@ static struct part part_of(const struct job *job, int64_t first, float *y, int64
     return p;
 }
 
-/* The epilogue of columns [first, first + count) whose sums are at y. */
-static void run_steps(const struct job *job, int64_t first, int64_t count, float *y, int64_t y_row)
-{
-    const struct gemm_post *post = &job->state->m.post;
-    const struct matmul_shape *s = &job->state->m.shape;
-    for (int64_t batch = 0; post->count && batch < s->batch; batch++) {
-        const float *operands[GEMM_STEP_MAX] = {0};
-        for (int k = 0; k < post->count; k++) {
-            const struct gemm_step *step = &post->steps[k];
-            int64_t left = batch, at = first * step->column;
-            for (int d = s->batch_rank - 1; d >= 0; d--) {
-                at += left % s->batch_dim[d] * step->batch[d];
-                left /= s->batch_dim[d];
-            }
-            if (step->input >= 0)
-                operands[k] = gemm_operand_at(step, job->args->in[step->input], at);
-        }
-        gemm_post_heavy(post, operands, y + batch * s->m * y_row, y_row, s->m, count);
-    }
-}
-
 static void run_task(void *context, int64_t task, int thread)
 {
     const struct job *job = context;
@@ -450,7 +429,8 @@ static void run_task(void *context, int64_t task, int thread)
     for (int64_t row = 0; row < s->m.rows; row++)
         if (job->scratch.factors[row].plain)
             plain_row(job, row, first, count, y + row * y_row);
-    run_steps(job, first, count, y, y_row);
+    struct matmul_codes_area area = {0, s->m.rows, first, count};
+    matmul_codes_steps(&s->m, job->args, &area, y, y_row);
     if (s->m.bf16)
         gemm_round_rows(y, y_row, (uint16_t *)job->args->out[0] + first, n, s->m.rows, count);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/matmul_codes.h"
 
+#include "base/numbers/integers.h"
+
 static bool is_there(const struct kernel_query *q, int input)
 {
     return input < q->node->op_inputs && query_in(q, input);
@@ -38,4 +40,35 @@ enum status matmul_codes_from(const struct kernel_query *q, struct matmul_codes 
         TRY(gemm_post_bias(q, &posts.axes, CODES_BIAS, 1, &posts.post, why));
     m->post = posts.post;
     return STATUS_OK;
+}
+
+/* Where step `step` finds what belongs to a row of the result, in elements. */
+static int64_t operand_of_row(const struct matmul_shape *s, const struct gemm_step *step,
+                              int64_t row)
+{
+    int64_t batch = row / s->m, at = row % s->m * step->row;
+    for (int d = s->batch_rank - 1; d >= 0; d--) {
+        at += batch % s->batch_dim[d] * step->batch[d];
+        batch /= s->batch_dim[d];
+    }
+    return at;
+}
+
+void matmul_codes_steps(const struct matmul_codes *m, const struct kernel_args *args,
+                        const struct matmul_codes_area *area, float *y, int64_t y_row)
+{
+    const struct gemm_post *post = &m->post;
+    int64_t row = area->row, stop = area->row + area->rows;
+    while (post->count && row < stop) {
+        int64_t rows = smaller(stop, (row / m->shape.m + 1) * m->shape.m) - row; /* of a batch */
+        const float *operands[GEMM_STEP_MAX] = {0};
+        for (int k = 0; k < post->count; k++) {
+            const struct gemm_step *step = &post->steps[k];
+            int64_t at = operand_of_row(&m->shape, step, row) + area->column * step->column;
+            if (step->input >= 0)
+                operands[k] = gemm_operand_at(step, args->in[step->input], at);
+        }
+        gemm_post_heavy(post, operands, y + (row - area->row) * y_row, y_row, rows, area->columns);
+        row += rows;
+    }
 }

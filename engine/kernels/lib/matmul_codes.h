@@ -32,4 +32,14 @@ SIMD_INLINE struct block_code_arrays matmul_codes_arrays(const struct matmul_cod
                                       .scales = args->in[CODES_SCALES]};
 }
 
+/* Part of the result; rows are those of all batches. */
+struct matmul_codes_area {
+    int64_t row, rows, column, columns;
+};
+
+/* The epilogue of sums that are stored at y, row by row. */
+#define matmul_codes_steps SIMD_FN(matmul_codes_steps)
+void matmul_codes_steps(const struct matmul_codes *m, const struct kernel_args *args,
+                        const struct matmul_codes_area *area, float *y, int64_t y_row);
+
 #endif
