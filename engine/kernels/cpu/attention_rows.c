@@ -251,7 +251,9 @@ SIMD_INLINE void score_keys(const struct task *t, bool bf16, bool words)
         int64_t first = 0, count = t->count - at;
         for (; first + SUMS <= rows; first += SUMS)
             score_vector(t, key, at, count, first, SUMS, bf16, words);
-        for (; first < rows; first++)
+        for (; first + 2 <= rows; first += 2)
+            score_vector(t, key, at, count, first, 2, bf16, words);
+        if (first < rows)
             score_vector(t, key, at, count, first, 1, bf16, words);
     }
 }
@@ -319,7 +321,9 @@ SIMD_INLINE void weigh_rows(const struct task *t, bool bf16)
     int64_t first = 0, rows = t->job->rows;
     for (; first + SUMS <= rows; first += SUMS)
         weigh_columns(t, first, SUMS, bf16);
-    for (; first < rows; first++)
+    for (; first + 2 <= rows; first += 2)
+        weigh_columns(t, first, 2, bf16);
+    if (first < rows)
         weigh_columns(t, first, 1, bf16);
 }
 
