@@ -47,6 +47,8 @@ static const struct pass_row rows[] = {
     {.name = "cancel_transpose", .run = pass_cancel_transpose},   /* it brings heads side by side */
     {.name = "fold_constants again", .run = pass_fold_constants}, /* sums of its masks */
     {.name = "find_rotary", .run = pass_find_rotary},             /* angles are folded */
+    /* What is fixed is folded no more: it would stay as floats. */
+    {.name = "unpack_codes", .run = pass_unpack_codes, .device = true},
     {.name = "undo_moves", .run = pass_undo_moves},
     {.name = "update_rows", .run = pass_update_rows}, /* while sums are Adds */
     {.name = "absorb_expand", .run = pass_absorb_expand, .host = true},

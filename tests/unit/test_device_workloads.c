@@ -17,10 +17,12 @@
 
 /* Settings that bring other operators than the default ones do. */
 static const char *const variants[] = {
-    "active:kind=Sigmoid",   "active:kind=Softmax",  "active:kind=Tanh",     "active:elements=7",
-    "faster_rcnn:body=zf",   "googlenet:form=bvlc",  "ncf:embedding=gather", "nmt:beam=10",
-    "norm:kind=lrn",         "pool:kind=average",    "rnn:cell=GRU",         "rnn:cell=RNN",
-    "synnet:form=published", "llama3:phase=prefill", "qwen3:phase=prefill"};
+    "active:kind=Sigmoid",   "active:kind=Softmax",  "active:kind=Tanh",
+    "active:elements=7",     "faster_rcnn:body=zf",  "googlenet:form=bvlc",
+    "ncf:embedding=gather",  "nmt:beam=10",          "norm:kind=lrn",
+    "pool:kind=average",     "rnn:cell=GRU",         "rnn:cell=RNN",
+    "synnet:form=published", "llama3:phase=prefill", "qwen3:phase=prefill",
+    "qwen3:weights=i4",      "llama3:weights=i8",    "qwen3:phase=prefill,weights=i4"};
 
 /* NULL, or why the last of the device's kernels for the operator refuses it. */
 static const char *refusal(const struct kernel_query *q, struct error *why)

@@ -21,6 +21,7 @@ graph_pass pass_turn_q_linear;       /* QLinearConv -> DequantizeLinear, Conv, Q
 graph_pass pass_absorb_bytes;        /* convolutions and products of what is quantised */
 graph_pass pass_keep_bytes;          /* what moves or bends what is quantised */
 graph_pass pass_absorb_codes;        /* products read quantised weights as they are */
+graph_pass pass_unpack_codes;        /* and become floats first where many rows are multiplied */
 graph_pass pass_turn_einsum;         /* Einsum -> Transpose, Reshape, MatMul, Mul, ReduceSum */
 graph_pass pass_share_product;       /* products of concatenations of what repeats, part by part */
 graph_pass pass_turn_product;        /* Transpose, MatMul, Transpose -> MatMul from the left */

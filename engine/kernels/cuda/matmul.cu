@@ -2,8 +2,7 @@
  *
  * MatMul, Gemm and MatMulF8 with any strides, batches and broadcast, f32 multiply-add (lib/tile.h).
  * Two sizes of tile; the tuner decides. */
-#include "engine/kernels/cuda/lib/product.h"
-#include "engine/kernels/cuda/lib/tile.h"
+#include "engine/kernels/cuda/lib/tile_product.h"
 
 /* Threads go along the dimension that lies together in memory. */
 template <int each, class factor>
@@ -27,28 +26,6 @@ static __device__ __forceinline__ void load_tiles(const struct product &p, const
     }
 }
 
-template <int each>
-static __device__ __forceinline__ void store(const struct product &p, int64_t c,
-                                             struct tile_sums<each> &sums)
-{
-    const unsigned side = TILE_SIDE * each;
-    unsigned row = blockIdx.y * side + threadIdx.x / TILE_SIDE;
-    unsigned column = blockIdx.x * side + threadIdx.x % TILE_SIDE;
-#pragma unroll 1
-    for (int i = 0; i < each && row < p.m; i++, row += TILE_SIDE) {
-#pragma unroll
-        for (int j = 0; j < each; j++) {
-            unsigned s = column + TILE_SIDE * j;
-            if (s >= p.n)
-                continue;
-            size_t at = (size_t)(c + row * p.c_row + s * p.c_col);
-            float value = epilogue_value(p.epilogue, p.alpha * sums.v[0][j], at, row, s);
-            group_store_as<1>(p.epilogue.type, p.c, at, {{value}});
-        }
-        tile_next_row<each>(sums);
-    }
-}
-
 template <int each, class factor>
 __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ struct product p)
 {
@@ -63,7 +40,7 @@ __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ str
         tile_multiply<each>(m, sums);
         __syncthreads();
     }
-    store<each>(p, at.c, sums);
+    tile_store<each>(p, at.c, sums);
 }
 
 /* ---- hooks ---- */

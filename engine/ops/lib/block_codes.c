@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/ops/lib/block_codes.h"
 
-#include "base/numbers/integers.h"
-
 enum { BLOCK_MIN = 16, BYTE_BITS = 8 };
 
 enum status block_codes_from(const struct node *node, int64_t rows, int64_t k,
                              struct block_codes *codes, struct error *err)
 {
     const char *op = node->op->name;
-    int64_t bits = node_int(node, "bits", 4), block = node_int(node, "block_size", 128);
+    int64_t bits = node_int(node, "bits", BLOCK_CODES_BITS);
+    int64_t block = node_int(node, "block_size", BLOCK_CODES_SIZE);
     if (bits != 4 && bits != BYTE_BITS)
         return UNSUPPORTED(err, "%s: weights of %lld bits; 4 and 8 are supported", op,
                            (long long)bits);
@@ -19,14 +18,7 @@ enum status block_codes_from(const struct node *node, int64_t rows, int64_t k,
     if (rows < 1 || k < 1 || rows > INT32_MAX || k > INT32_MAX || block > INT32_MAX)
         return FAIL(err, STATUS_FAILED, "%s: %lld rows of %lld elements", op, (long long)rows,
                     (long long)k);
-    codes->bits = (int)bits;
-    codes->rows = rows;
-    codes->k = k;
-    codes->block = block;
-    codes->blocks = divide_up(k, block);
-    codes->row_bytes = codes->blocks * (block * bits / BYTE_BITS);
-    codes->zero_bytes = divide_up(codes->blocks * bits, BYTE_BITS);
-    codes->zero = 1 << (bits - 1);
+    *codes = block_codes_of(bits, block, rows, k);
     return STATUS_OK;
 }
 

@@ -8,6 +8,7 @@
 #ifndef ENGINE_OPS_LIB_BLOCK_CODES_H
 #define ENGINE_OPS_LIB_BLOCK_CODES_H
 
+#include "base/numbers/integers.h"
 #include "engine/graph/op.h"
 
 struct block_codes {
@@ -18,6 +19,25 @@ struct block_codes {
     int64_t zero_bytes; /* of a row's zero points, packed as the codes are */
     int zero;           /* of all blocks, where they have none of their own */
 };
+
+/* Of sizes that are right. */
+static inline struct block_codes block_codes_of(int64_t bits, int64_t block, int64_t rows,
+                                                int64_t k)
+{
+    struct block_codes c;
+    c.bits = (int)bits;
+    c.rows = rows;
+    c.k = k;
+    c.block = block;
+    c.blocks = divide_up(k, block);
+    c.row_bytes = c.blocks * (block * bits / 8);
+    c.zero_bytes = divide_up(c.blocks * bits, 8);
+    c.zero = 1 << (bits - 1);
+    return c;
+}
+
+/* What the attributes are where they are not given. */
+enum { BLOCK_CODES_BITS = 4, BLOCK_CODES_SIZE = 128 };
 
 /* From attributes bits and block_size. FAILED or UNSUPPORTED where they are none that there are. */
 enum status block_codes_from(const struct node *node, int64_t rows, int64_t k,
