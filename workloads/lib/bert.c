@@ -6,10 +6,10 @@
  * a tenth of their elements. */
 #include "workloads/lib/bert.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "workloads/lib/limits.h"
+#include "workloads/lib/transformer.h"
 
 /* The deepest that was published has as many (DeepNet, arXiv 2203.00555). Each layer is some forty
  * nodes: a graph of a million layers takes gigabytes and minutes before anything can be said. */
@@ -35,75 +35,27 @@ struct bert bert_of(const struct workload_config *config)
                          .drop_attention = strcmp(drop, "all") == 0 ? dropped : 0};
 }
 
-/* Weights that learn begin with a deviation of 0.02, as published. */
-static void begin(struct graph *g, const char *name, struct shape shape, double deviation)
-{
-    struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = deviation};
-    if (deviation == 0)
-        fill = (struct fill){.kind = FILL_CONST, .a = 0};
-    if (g->training)
-        graph_param(g, name, DTYPE_F32, shape, fill);
-}
-
-int bert_dense(struct graph *g, int x, const char *name, int64_t out)
-{
-    begin(g, name_of(g, "%s.weight", name), shape_of(dim_of(g, x, -1), out), 0.02);
-    begin(g, name_of(g, "%s.bias", name), shape_of(out), 0);
-    return dense(g, x, name, out);
-}
-
 static int table(struct graph *g, int ids, const char *name, int64_t rows, int64_t width)
 {
-    begin(g, name_of(g, "%s.weight", name), shape_of(rows, width), 0.02);
+    transformer_begin(g, name_of(g, "%s.weight", name), shape_of(rows, width), 0.02);
     return embedding(g, ids, name, rows, width);
-}
-
-/* [N, T, D] -> [N, G, T, D/G] */
-static int split_heads(struct graph *g, int x, const struct bert *b)
-{
-    x = reshape(g, x, 4, (int64_t[]){b->batch, b->tokens, b->heads, b->model / b->heads});
-    return transpose(g, x, 4, (int64_t[]){0, 2, 1, 3});
-}
-
-static int attention(struct graph *g, int x, int mask, const char *name, const struct bert *b)
-{
-    int q = split_heads(g, bert_dense(g, x, name_of(g, "%s.query", name), b->model), b);
-    int k = split_heads(g, bert_dense(g, x, name_of(g, "%s.key", name), b->model), b);
-    int v = split_heads(g, bert_dense(g, x, name_of(g, "%s.value", name), b->model), b);
-    float scale = (float)(1 / sqrt((double)(b->model / b->heads)));
-
-    k = transpose(g, k, 4, (int64_t[]){0, 1, 3, 2});
-    int scores = graph_node(g, "MatMul", name_of(g, "%s.scores", name), INPUTS(q, k), NO_ATTRS);
-    scores = add(g, mul(g, scores, graph_const_f32(g, scale)), mask); /* [N, G, T, T] */
-    int weights = graph_node(g, "Softmax", NULL, INPUTS(scores), ATTRS(attr_int("axis", -1)));
-    weights = dropout(g, weights, name_of(g, "%s.dropout", name), b->drop_attention);
-    int mixed =
-        graph_node(g, "MatMul", name_of(g, "%s.context", name), INPUTS(weights, v), NO_ATTRS);
-    mixed = transpose(g, mixed, 4, (int64_t[]){0, 2, 1, 3});
-    return reshape(g, mixed, 3, (int64_t[]){b->batch, b->tokens, b->model});
 }
 
 static int encoder_layer(struct graph *g, int x, int mask, const char *name, const struct bert *b)
 {
-    int y = attention(g, x, mask, name_of(g, "%s.attention", name), b);
-    y = bert_dense(g, y, name_of(g, "%s.attention.output", name), b->model);
+    struct self_attention attention = {.name = name_of(g, "%s.attention", name),
+                                       .heads = b->heads,
+                                       .mask = mask,
+                                       .drop = b->drop_attention};
+    int y = self_attention(g, x, &attention);
+    y = transformer_dense(g, y, name_of(g, "%s.attention.output", name), b->model, 1);
     y = dropout(g, y, name_of(g, "%s.attention.output.dropout", name), b->drop);
     x = layer_norm(g, add(g, y, x), name_of(g, "%s.attention.norm", name), epsilon);
 
-    y = gelu_tanh(g, bert_dense(g, x, name_of(g, "%s.intermediate", name), b->inner));
-    y = bert_dense(g, y, name_of(g, "%s.output", name), b->model);
+    y = gelu_tanh(g, transformer_dense(g, x, name_of(g, "%s.intermediate", name), b->inner, 1));
+    y = transformer_dense(g, y, name_of(g, "%s.output", name), b->model, 1);
     y = dropout(g, y, name_of(g, "%s.output.dropout", name), b->drop);
     return layer_norm(g, add(g, y, x), name_of(g, "%s.norm", name), epsilon);
-}
-
-/* [positions, D] */
-static int position_table(struct graph *g, const struct bert *b)
-{
-    struct fill fill = {.kind = FILL_UNIFORM, .a = -0.5, .b = 0.5};
-    if (g->training)
-        fill = (struct fill){.kind = FILL_NORMAL, .a = 0, .b = 0.02};
-    return graph_param(g, "embeddings.position.weight", DTYPE_F32, shape_of(b->positions, b->model),
-                       fill);
 }
 
 /* Word, position and segment embeddings, summed and normalised. */
@@ -116,7 +68,8 @@ static int embed(struct graph *g, const struct bert *b, int *table_of_words)
                                (struct fill){.kind = FILL_INDEX, .a = 0, .b = 2});
     int words = table(g, ids, "embeddings.word", b->vocabulary, b->model);
     int types = table(g, segments, "embeddings.type", 2, b->model);
-    int of_position = position_table(g, b);
+    int of_position =
+        transformer_vectors(g, "embeddings.position.weight", shape_of(b->positions, b->model));
     *table_of_words = graph_find_value(g, "embeddings.word.weight");
     int64_t zero = 0, tokens = b->tokens;
     int first = graph_const_i64(g, 1, &zero), last = graph_const_i64(g, 1, &tokens);

@@ -31,8 +31,6 @@ struct bert {
 struct bert bert_of(const struct workload_config *config);
 /* The last layer's tokens, [N, T, D]; *words: the words' table. NONE after a failure. */
 int bert_encoder(struct graph *g, const struct bert *b, int *words);
-/* As dense, but one that learns begins as published. */
-int bert_dense(struct graph *g, int x, const char *name, int64_t out);
 
 /* workload.build */
 void bert_squad(struct graph *g, const struct workload_config *config);

@@ -13,6 +13,7 @@
 #include "workloads/lib/lessons.h"
 #include "workloads/lib/limits.h"
 #include "workloads/lib/losses.h"
+#include "workloads/lib/transformer.h"
 
 enum { NOT_ASKED = -1 };
 
@@ -46,7 +47,7 @@ static int word_logits(struct graph *g, const struct bert *b, int x, int words, 
 {
     x = reshape(g, x, 2, (const int64_t[]){b->batch * b->tokens, b->model});
     x = gather(g, x, flat_positions(g, b, asked), 0);
-    x = gelu_tanh(g, bert_dense(g, x, "masked.transform", b->model));
+    x = gelu_tanh(g, transformer_dense(g, x, "masked.transform", b->model, 1));
     x = layer_norm(g, x, "masked.norm", 1e-12);
     int bias = graph_param(g, "masked.bias", DTYPE_F32, shape_of(b->vocabulary),
                            (struct fill){.kind = FILL_CONST, .a = 0});
@@ -58,8 +59,8 @@ static int next_sentence_logits(struct graph *g, const struct bert *b, int x)
 {
     x = slice(g, x, (struct range){.axis = 1, .start = 0, .stop = 1});
     x = reshape(g, x, 2, (const int64_t[]){b->batch, b->model});
-    x = unary(g, "Tanh", bert_dense(g, x, "pooler", b->model));
-    return bert_dense(g, x, "next_sentence", 2);
+    x = unary(g, "Tanh", transformer_dense(g, x, "pooler", b->model, 1));
+    return transformer_dense(g, x, "next_sentence", 2, 1);
 }
 
 static void build_loss(struct graph *g, const struct workload_config *config)
