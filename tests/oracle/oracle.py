@@ -31,7 +31,7 @@ MODELS = [
     ("ncf", 1), ("ncf", 256),
     ("ncf:embedding=gather", 1), ("ncf:embedding=gather", 256),
     ("googlenet", 1), ("googlenet", 32), ("googlenet:form=bvlc", 1), ("resnet101", 1),
-    ("resnet152", 1), ("vgg16", 1), ("densenet121", 1), ("densenet121_aimatrix", 1),
+    ("resnet152", 1), ("vgg16", 1), ("vit", 1), ("densenet121", 1), ("densenet121_aimatrix", 1),
     ("densenet121_aimatrix", 32), ("crnn", 1), ("crnn", 256), ("crnn:width=280", 256),
     ("seglink", 1), ("seglink", 8), ("ssd300_vgg16", 1), ("ssd300_vgg16", 16), ("ssd512_vgg16", 1),
     ("ssd321_resnet18", 1), ("ssd300_resnet50", 1), ("ssd321_resnet101", 1),
@@ -41,8 +41,8 @@ MODELS = [
 ]
 # Compared, not timed: variants, and lists of single layers of which one case stands for all.
 COMPARED = [
-    ("faster_rcnn:body=zf", 1), ("cpn:depth=50", 1), ("cpn:mirror=no", 1), ("nmt:beam=10", 1),
-    ("dien:history=1936", 1), ("din:table=whole", 1), ("ssd300_vgg16:priors=tensorflow", 1),
+    ("vit:size=ti16", 4), ("faster_rcnn:body=zf", 1), ("cpn:depth=50", 1), ("cpn:mirror=no", 1),
+    ("nmt:beam=10", 1), ("dien:history=1936", 1), ("din:table=whole", 1), ("ssd300_vgg16:priors=tensorflow", 1),
     ("synnet", 1), ("gemm", 1), ("conv", 1), ("fc", 1), ("pool", 1), ("norm", 1),
     ("active", 1), ("rnn", 1), ("rnn:cell=GRU", 1), ("rnn:cell=RNN", 1),
 ]
