@@ -431,7 +431,7 @@ OPERATORS = {
 
 
 # A file keeps them in f32; Ridge finds GELU in the graph and computes it with these.
-EXACT = {float(np.float32(c)): c for c in (0.044715, math.sqrt(2 / math.pi))}
+EXACT = {float(np.float32(c)): c for c in (0.044715, math.sqrt(2 / math.pi), math.sqrt(0.5))}
 
 
 def tensor(array):
