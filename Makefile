@@ -618,6 +618,9 @@ oracle:
 	@if $(VENV)/bin/python -c 'import torch, torchvision, onnx' 2>/dev/null; then \
 	    $(VENV)/bin/python -W ignore tests/oracle/vit.py --ridge $(B)/ridge; \
 	    else echo "no vision transformer: $(VENV)/bin/pip install torch torchvision" >&2; fi
+	@if $(VENV)/bin/python -c 'import torch, onnx' 2>/dev/null; then \
+	    $(VENV)/bin/python -W ignore tests/oracle/dlrm_dcnv2.py --ridge $(B)/ridge; \
+	    else echo "no recommender: $(VENV)/bin/pip install torch" >&2; fi
 	$(VENV)/bin/python tests/oracle/oracle.py --ridge $(B)/ridge --foreign build/foreign $(O)
 
 # Steps of training in turns with PyTorch. O=rows and options, such as another --python that has torch.

@@ -106,6 +106,23 @@ run ridge graph ncf --json
 holds "$(near .flops_model 1.606e8 1e-3)"
 holds "$(near .bytes_compulsory 1.1e7 5e-2)"
 
+# MLPerf's recommendation_v2: 13 numbers -> 512 -> 256 -> 128; 27 x 128 crossed by rank 512; 3456 -> 1024 -> 1024 ->
+# 512 -> 256 -> 1; 26 tables of width 128, of which a sample reads 214 rows.
+run ridge graph dlrm_dcnv2 --json
+holds '.batch == 128 and .macs == 128 * (170496 + 10616832 + 5243136)'
+holds '[.nodes[] | select(.op == "EmbeddingBag")] | length == 26'
+dlrm() { # ROWS TABLE-ROWS
+    run ridge graph "dlrm_dcnv2:rows=$1" --batch 3 --json
+    holds ".params == 171392 + 10627200 + 5245953 + 128 * $2 and .macs == 3 * 16030464"
+}
+dlrm 40000000 204184588
+dlrm 1000000 7116632
+dlrm 400000 '(8 * 400000 + 39060 + 17295 + 7424 + 20265 + 3 + 7122 + 1543 + 63 + 10 + 2209 + 11938 + 155 + 4 + 976 + 14 + 12973 + 108 + 36)'
+# Those rows are read, and their sums written, not the tables.
+holds '[.nodes[] | select(.op == "EmbeddingBag") | .bytes] | add == 3 * (214 * (128 * 4 + 8) + 26 * 128 * 4)'
+run ridge graph dlrm_dcnv2:thin=16,rows=20 --json
+holds '[.nodes[] | select(.op == "Concat") | .shape] == [[128, 216]]'
+
 # Detectors: parameters without, and buffers with, the stored statistics of the batch norms.
 ssd() { # NAME PARAMS MACS
     run ridge graph "$1" --json

@@ -30,9 +30,9 @@ check "verify prints JSON" jq -e . "$output"
 # gcn has no batch: one that fails is reported, and the others have their turn.
 run ridge verify --all --domain recommendation --batch 2 --no-tune --json
 exits 3
-complains '\[ 1/5\] dien'
-holds 'length == 5 and all(.[]; .status == "failed" or .bound >= 1e-5)'
-holds '[.[] | select(.status == "ok").workload] == ["dien", "din", "ncf", "wide_deep"]'
+complains '\[ 1/6\] dien'
+holds 'length == 6 and all(.[]; .status == "failed" or .bound >= 1e-5)'
+holds '[.[] | select(.status == "ok").workload] == ["dien", "din", "dlrm_dcnv2", "ncf", "wide_deep"]'
 holds '.[] | select(.workload == "gcn") | .status == "failed" and (.reason | test("batch"))'
 runs ridge verify dien din ncf wide_deep --batch 2 --no-tune --no-fuse --threads 2
 runs ridge verify gcn --no-tune --no-fuse --threads 2

@@ -30,6 +30,7 @@ MODELS = [
     ("wide_deep", 1), ("wide_deep", 2048),
     ("ncf", 1), ("ncf", 256),
     ("ncf:embedding=gather", 1), ("ncf:embedding=gather", 256),
+    ("dlrm_dcnv2:rows=400000", 128), ("dlrm_dcnv2:rows=400000", 2048),
     ("googlenet", 1), ("googlenet", 32), ("googlenet:form=bvlc", 1), ("resnet101", 1),
     ("resnet152", 1), ("vgg16", 1), ("vit", 1), ("densenet121", 1), ("densenet121_aimatrix", 1),
     ("densenet121_aimatrix", 32), ("crnn", 1), ("crnn", 256), ("crnn:width=280", 256),

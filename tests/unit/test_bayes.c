@@ -78,3 +78,8 @@ TEST(dien_knows_how_likely_clicks_are)
 {
     is_calibrated("dien:users=40,items=60,categories=8,history=8");
 }
+
+TEST(dlrm_dcnv2_knows_how_likely_clicks_are)
+{
+    is_calibrated("dlrm_dcnv2:rows=20,thin=16");
+}
