@@ -70,6 +70,7 @@ static const struct op_case cases[] = {
     {.name = "one_long_bag",
      .inputs = "f32[30,5]{0.5:1}! i64[1,1300]{0:30}",
      .attrs = "mode=\"mean\""},
+    {.name = "wide_rows", .inputs = "f32[300,128]! i64[700,2]{0:300}"},
     {.name = "table_at_run_time", .inputs = "f32[20,8] i32[3,6]{0:20}"},
 };
 

@@ -14,19 +14,19 @@
 #include "engine/kernels/lib/tiles.h"
 
 enum {
-    AHEAD = 32,       /* indices; twice as far as memory latency at full bandwidth needs */
-    LINE = 64,        /* bytes of a cache line */
-    TILE_ROWS = 2048, /* rows that a thread sums at a time */
+    AHEAD = 32,             /* indices; twice as far as memory latency at full bandwidth needs */
+    LINE = 64,              /* bytes of a cache line */
+    TILE_BYTES = 128 << 10, /* of rows that a thread sums at a time, and of the sums */
 };
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
     const void *table;
-    const void *indices;
-    bool wide; /* i64 indices */
+    const char *indices;
+    int64_t index_bytes;
     bool bf16; /* table and result */
     void *y;
-    int64_t bags, bag, width, rows, bags_per_tile;
+    int64_t bags, bag, width, last_row, bags_per_tile;
     int64_t pitch; /* elements from row to row of the result */
     float factor;
 };
@@ -46,36 +46,39 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "only plain tables and indices");
     TRY(row_pitch(&q->out[0], 1, &s->pitch, why));
     const struct shape *table = &q->in[0].shape, *indices = &q->in[1].shape;
+    if (table->dim[0] > UINT32_MAX)
+        return UNSUPPORTED(why, "more than 2^32 rows");
     bool mean = strcmp(node_string(q->node, "mode", "sum"), "mean") == 0;
-    s->wide = q->in[1].dtype == DTYPE_I64;
+    s->index_bytes = (int64_t)dtype_size(q->in[1].dtype);
     s->bags = indices->dim[0];
     s->bag = indices->dim[1];
     s->width = table->dim[1];
-    s->rows = table->dim[0];
+    s->last_row = larger(table->dim[0], 1) - 1;
     s->factor = mean ? 1.0f / (float)s->bag : 1.0f;
-    s->bags_per_tile = rows_of_tile(s->bags, s->bag, TILE_ROWS, q->threads);
+    int64_t row_bytes = larger(s->width * (int64_t)dtype_size(q->in[0].dtype), LINE);
+    s->bags_per_tile = rows_of_tile(s->bags, (s->bag + 1) * row_bytes, TILE_BYTES, q->threads);
     return STATUS_OK;
 }
 
-/* Out of range reads row 0: the reference, which ran before, has refused such a table. */
-SIMD_INLINE const void *row_at(const struct kernel_state *job, int64_t i, int64_t width, bool bf16)
+/* The lower half of an index of 64 bits says all of a row that there is. Out of range reads the
+ * last row: the reference, which ran before, has refused such an index. */
+SIMD_INLINE const char *row_at(const struct kernel_state *job, int64_t i, int64_t width, bool bf16)
 {
-    int64_t row =
-        job->wide ? ((const int64_t *)job->indices)[i] : ((const int32_t *)job->indices)[i];
-    return float_at(job->table, (row >= 0 && row < job->rows ? row : 0) * width, bf16);
+    uint32_t row;
+    memcpy(&row, job->indices + i * job->index_bytes, sizeof(row));
+    return float_at(job->table, smaller(row, job->last_row) * width, bf16);
 }
 
-SIMD_INLINE void prefetch_row(const struct kernel_state *job, int64_t i, int64_t width, bool bf16)
+SIMD_INLINE void prefetch_row(const char *row, int64_t width, bool bf16)
 {
-    if (i >= job->bags * job->bag)
-        return;
-    const char *row = row_at(job, i, width, bf16);
     for (int64_t k = 0; k < width * (bf16 ? 2 : 4); k += LINE)
         simd_prefetch(row + k);
 }
 
-/* Constant width: at most 8 vectors of sums, which the compiler keeps in registers. */
-SIMD_INLINE void sum_bag(const struct kernel_state *job, int64_t bag, int64_t width, bool bf16)
+/* Constant width: at most 8 vectors of sums, which the compiler keeps in registers. What follows
+ * index `end` is the work of others, who would fetch it a second time. */
+SIMD_INLINE void sum_bag(const struct kernel_state *job, int64_t bag, int64_t end, int64_t width,
+                         bool bf16)
 {
     enum { VECTORS_MAX = 128 / VL > 8 ? 8 : 128 / VL };
     int64_t first = bag * job->bag, last = first + job->bag;
@@ -87,8 +90,8 @@ SIMD_INLINE void sum_bag(const struct kernel_state *job, int64_t bag, int64_t wi
             sum[v] = vf_zero();
         for (int64_t i = first; i < last; i++) {
             const void *row = float_at(row_at(job, i, width, bf16), part, bf16);
-            if (part == 0)
-                prefetch_row(job, i + AHEAD, width, bf16);
+            if (part == 0 && i + AHEAD < end)
+                prefetch_row(row_at(job, i + AHEAD, width, bf16), width, bf16);
             for (int v = 0; v < VECTORS_MAX && part + v * VL < width; v++) {
                 vm m = vm_first(width - part - v * VL);
                 sum[v] = vf_add(sum[v], vf_read_m(row, v * VL, m, bf16));
@@ -101,26 +104,39 @@ SIMD_INLINE void sum_bag(const struct kernel_state *job, int64_t bag, int64_t wi
     }
 }
 
-SIMD_INLINE void sum_any(const struct kernel_state *job, int64_t bag, bool bf16)
+/* The copy of the job is at hand: a store to y could change *plan for all that the compiler knows.
+ */
+SIMD_INLINE void sum_bags(const struct kernel_state *plan, int64_t first, int64_t last,
+                          int64_t width, bool bf16)
+{
+    const struct kernel_state job = *plan;
+    int64_t end = last * job.bag;
+    for (int64_t i = first * job.bag; i < end && i < first * job.bag + AHEAD; i++)
+        prefetch_row(row_at(&job, i, width, bf16), width, bf16);
+    for (int64_t bag = first; bag < last; bag++)
+        sum_bag(&job, bag, end, width, bf16);
+}
+
+SIMD_INLINE void sum_any(const struct kernel_state *job, int64_t first, int64_t last, bool bf16)
 {
     switch (job->width) {
     case 8:
-        sum_bag(job, bag, 8, bf16);
+        sum_bags(job, first, last, 8, bf16);
         break;
     case 16:
-        sum_bag(job, bag, 16, bf16);
+        sum_bags(job, first, last, 16, bf16);
         break;
     case 32:
-        sum_bag(job, bag, 32, bf16);
+        sum_bags(job, first, last, 32, bf16);
         break;
     case 64:
-        sum_bag(job, bag, 64, bf16);
+        sum_bags(job, first, last, 64, bf16);
         break;
     case 128:
-        sum_bag(job, bag, 128, bf16);
+        sum_bags(job, first, last, 128, bf16);
         break;
     default:
-        sum_bag(job, bag, job->width, bf16);
+        sum_bags(job, first, last, job->width, bf16);
     }
 }
 
@@ -128,14 +144,12 @@ static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
     const struct kernel_state *job = context;
-    int64_t first = tile * job->bags_per_tile, last = first + job->bags_per_tile;
-    last = smaller(last, job->bags);
-    for (int64_t bag = first; bag < last; bag++) {
-        if (job->bf16)
-            sum_any(job, bag, true);
-        else
-            sum_any(job, bag, false);
-    }
+    int64_t first = tile * job->bags_per_tile;
+    int64_t last = smaller(first + job->bags_per_tile, job->bags);
+    if (job->bf16)
+        sum_any(job, first, last, true);
+    else
+        sum_any(job, first, last, false);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
