@@ -20,6 +20,8 @@ static bool picks(const struct node *node, int k)
     if (pairs)
         return k % 2 == 0 && k + 1 < node->op_inputs && node->inputs[k + 1] != NONE;
     bool rows = op->reads == READS_ROWS && (k == 0 || (k < 32 && op->row_inputs >> k & 1));
+    if (op->reads == READS_EXPERTS)
+        return k == 1;
     return rows || (k == 0 && op->reads == READS_WHAT_IT_WRITES);
 }
 
@@ -74,12 +76,25 @@ static void add_work(const struct graph *g, const struct node *node, struct cost
         add_posts(g, node, work);
 }
 
+/* Bytes of the experts that a node's tokens choose: what is expected where all experts are as
+ * likely and no token minds what others do, experts (1 - (1 - chosen / experts)^tokens) of them. */
+static double chosen_bytes(const struct graph *g, const struct node *node)
+{
+    const struct value *weights = &g->values[node->inputs[1]];
+    double experts = (double)weights->shape.dim[0], chosen = (double)node_int(node, "chosen", 1);
+    double tokens = (double)g->values[node->outputs[0]].shape.dim[0] / chosen;
+    double share = experts > 0 ? 1 - pow(1 - fmin(chosen / experts, 1), tokens) : 0;
+    return value_bytes(weights) * share;
+}
+
 /* Bytes that a picking node takes out of input k. */
 static double picked_bytes(const struct graph *g, const struct node *node, int k)
 {
     const struct value *table = &g->values[node->inputs[k]];
     double picked = value_bytes(&g->values[node->outputs[0]]);
     int index = node->op->inputs_max < 0 ? k + 1 : 1;
+    if (node->op->reads == READS_EXPERTS)
+        return chosen_bytes(g, node);
     if (node->op->reads == READS_ROWS)
         picked = (double)shape_count(&g->values[node->inputs[index]].shape) *
                  (double)shape_span(&table->shape, 1, table->shape.rank) *

@@ -107,6 +107,7 @@ enum op_reads {
     READS_SHAPE,          /* no contents, of any input */
     READS_CHANGED_ROWS,   /* of states, one per result, those rows that it changes in place */
     READS_REPLACED_PART,  /* all; where its result follows a state: nothing of that one */
+    READS_EXPERTS,        /* of input 1, [E, ...], what the tokens' choices, `chosen` each, reach */
 };
 
 /* How the elements of input 1 point into input 0. */
@@ -186,6 +187,8 @@ struct op {
     unsigned packed_inputs;   /* bit i: input i holds numbers of attribute `bits` (4) in bytes */
     enum narrow_class narrow; /* NARROW_NEVER where .move, .function or .expression says it */
     unsigned narrow_inputs;   /* bit i: input i becomes narrow; 0: all that do not decide a shape */
+    unsigned exact_inputs;    /* bit i: input i is a choice between results of products, which keep
+                                 32 bits, and so does all from there on to the choice */
     int narrow_roundings; /* how often libraries round on the way through; 0: once, the result */
     enum index_rule indices;
     bool packs;       /* its kernels keep fixed inputs in a form of their own */

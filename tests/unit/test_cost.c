@@ -240,6 +240,29 @@ TEST(a_part_that_is_replaced_costs_that_part)
 
 /* A graph that learns has its weights and running statistics as states. Moments belong to the
  * optimiser. */
+/* Two tokens choose 2 of 8 experts each: 8 (1 - (3/4)^2) of them are read, of f32[4,5]. The weights
+ * are parameters all the same. */
+TEST(of_experts_those_that_are_chosen_are_read)
+{
+    struct graph *g = graph_new("experts");
+    int x = noise_input(g, "x", shape_of(2, 4)), w = param(g, "w", shape_of(8, 4, 5));
+    int choice = graph_input(g, "choice", DTYPE_I64, shape_of(2, 2), (struct fill){0});
+    int sorted[2];
+    graph_node_many(g, "ExpertSort", NULL, INPUTS(choice), ATTRS(attr_int("experts", 8)), 2,
+                    sorted);
+    graph_output(g, graph_node(g, "GroupedMatMul", NULL, INPUTS(x, w, sorted[1], sorted[0]),
+                               ATTRS(attr_int("chosen", 2))));
+    struct node_cost node;
+    node_cost(g, 1, &node);
+    double weights = 3.5 * 4 * 5 * 4, lists = 8 * (4 + 9);
+    assert_true(node.flops == 2 * 4 * 4 * 5);
+    assert_true(node.bytes_read == 2 * 4 * 4 + weights + lists);
+    assert_true(node.bytes_written == 4 * 5 * 4);
+    struct graph_cost cost = cost_of(g);
+    assert_true(cost.params == 8 * 4 * 5);
+    assert_true(cost.bytes_compulsory == 2 * 4 * 4 + weights + lists + 8 * 4 + 4 * 5 * 4);
+}
+
 TEST(a_graph_that_learns_has_its_parameters)
 {
     struct graph *g = graph_new("learns");

@@ -147,6 +147,38 @@ TEST(inputs_reach_decisions_unrounded)
 }
 
 /* Integers are cast to the narrow type at once; sums of them that become indices stay in f32. */
+/* The product by which experts are chosen is f32 with all that follows it up to the choice; what
+ * the experts themselves make is not. */
+TEST(choices_of_experts_are_f32_from_their_product_on)
+{
+    struct graph *g = graph_new("experts");
+    int x = product(g, input(g, "x", 6, 8), "first", 8, 8), top[2], sorted[2];
+    int router =
+        graph_node(g, "MatMul", "router", INPUTS(x, noise_param(g, "w", shape_of(8, 5))), NO_ATTRS);
+    graph_node_many(g, "TopK", NULL,
+                    INPUTS(softmax(g, router, 1), graph_const_i64(g, 1, (int64_t[]){2})), NO_ATTRS,
+                    2, top);
+    graph_node_many(g, "ExpertSort", NULL, INPUTS(top[1]), ATTRS(attr_int("experts", 5)), 2,
+                    sorted);
+    int y = graph_node(g, "GroupedMatMul", NULL,
+                       INPUTS(x, noise_param(g, "all", shape_of(5, 8, 8)), sorted[1], sorted[0]),
+                       ATTRS(attr_int("chosen", 2)));
+    y = graph_node(g, "ExpertCombine", NULL, INPUTS(y, sorted[0], top[0]), NO_ATTRS);
+    graph_output(g, product(g, y, "last", 8, 8));
+    narrowed(g, DTYPE_BF16);
+    for (int n = 0; n < g->node_count; n++)
+        if (strcmp(g->nodes[n].name, "router") == 0)
+            assert_int_equal(g->values[g->nodes[n].inputs[1]].dtype, DTYPE_F32);
+    assert_int_equal(out_type(g, "Softmax"), DTYPE_F32);
+    assert_int_equal(out_type(g, "TopK"), DTYPE_F32);
+    assert_int_equal(in_type(g, "GroupedMatMul", 0), DTYPE_BF16);
+    assert_int_equal(in_type(g, "GroupedMatMul", 1), DTYPE_BF16);
+    assert_int_equal(in_type(g, "ExpertCombine", 0), DTYPE_BF16);
+    assert_int_equal(in_type(g, "ExpertCombine", 2), DTYPE_F32);
+    assert_int_equal(out_type(g, "ExpertCombine"), DTYPE_BF16);
+    graph_free(g);
+}
+
 TEST(integers_are_left_alone)
 {
     struct graph *g = graph_new("integers");

@@ -26,7 +26,8 @@ struct narrowing {
     int nodes, values;       /* of the graph as it was */
     bool *wide;              /* per node: computes in f32 */
     bool *was_f32;           /* per value */
-    bool *refused;           /* per node: by the judge, or by find_forms */
+    bool *refused;           /* per node: by the judge, or by find_forms and keep_choices */
+    bool *exact;             /* per value: see keep_choices */
     struct readers *readers; /* per value */
     int *forms;              /* per value: itself in the other type; NONE: not made */
 };
@@ -352,6 +353,25 @@ static enum status ask_judge(struct narrowing *n, const struct narrow_judge *jud
                              dtype_name(n->to));
 }
 
+/* Choices that are indices of something large (op.h, exact_inputs): what they are made of keeps
+ * f32, back to the first products and with them, or near ties would be chosen otherwise. */
+static void keep_choices(struct narrowing *n)
+{
+    const struct graph *g = n->g;
+    for (int i = n->nodes - 1; i >= 0; i--) {
+        const struct node *node = &g->nodes[i];
+        bool exact = false;
+        for (int k = 0; k < node->output_count; k++)
+            exact = exact || (node->outputs[k] != NONE && n->exact[node->outputs[k]]);
+        n->refused[i] = n->refused[i] || exact;
+        bool ends = narrow_class_of(node->op) == NARROW_WORK;
+        for (int k = 0; k < node->op_inputs; k++)
+            if (node->inputs[k] != NONE)
+                n->exact[node->inputs[k]] |=
+                    (exact && !ends) || (k < 32 && node->op->exact_inputs >> k & 1);
+    }
+}
+
 /* What a Cast widens has its narrow form already: a cache that is a state of 16 bits is read as it
  * lies. */
 static void find_forms(struct narrowing *n)
@@ -373,9 +393,10 @@ static enum status narrow(struct narrowing *n, const struct narrow_judge *judge,
     n->wide = arena_array(&g->arena, nodes, sizeof(*n->wide));
     n->refused = arena_array(&g->arena, nodes, sizeof(*n->refused));
     n->was_f32 = arena_array(&g->arena, values, sizeof(*n->was_f32));
+    n->exact = arena_array(&g->arena, values, sizeof(*n->exact));
     n->readers = arena_array(&g->arena, values, sizeof(*n->readers));
     n->forms = arena_array(&g->arena, values, sizeof(*n->forms));
-    if (!n->wide || !n->refused || !n->was_f32 || !n->readers || !n->forms)
+    if (!n->wide || !n->refused || !n->was_f32 || !n->exact || !n->readers || !n->forms)
         return FAIL_NO_MEMORY(err);
     for (int v = 0; v < n->values; v++) {
         n->forms[v] = NONE;
@@ -383,6 +404,7 @@ static enum status narrow(struct narrowing *n, const struct narrow_judge *judge,
     }
     TRY(ask_judge(n, judge, err));
     find_forms(n);
+    keep_choices(n);
     decide_by_readers(n);
     decide_by_inputs(n);
     for (int i = 0; i < n->nodes; i++)
