@@ -6,6 +6,7 @@
 
 #include "engine/ops/family/narrow.h"
 #include "engine/ops/family/quantize.h"
+#include "harness/model/choices.h"
 
 /* Of a value. */
 struct trace {
@@ -31,13 +32,13 @@ static struct trace of_inputs(const struct node *node, const struct trace *trace
     return all;
 }
 
-/* Roundings to integers are followed one by one (roundings.h), and what is computed of integers
- * alone is exact. */
+/* Roundings to integers and choices of experts are followed one by one (roundings.h), and what is
+ * computed of integers alone is exact. */
 static bool decides(const struct graph *g, const struct node *node, const struct trace *traces)
 {
     bool makes_integers = false, of_rounded = false;
     bool rounds = narrow_class_of(node->op) == NARROW_WORK;
-    if (quantize_is_rounding(node->op))
+    if (quantize_is_rounding(node->op) || choice_is_followed(g, node))
         return false;
     for (int k = 0; k < node->input_count; k++)
         of_rounded = of_rounded ||

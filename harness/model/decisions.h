@@ -13,7 +13,7 @@
 /* A copy of the graph whose outputs are those that depend on no decision, and what the first
  * decisions on each path read. *out NULL: there are no decisions, the graph itself will do. A
  * decision is an operator that makes integers, or a set, of floats that come from products, except
- * roundings of a quantised network (roundings.h). */
+ * roundings of a quantised network and choices of experts (roundings.h). */
 enum status graph_before_decisions(const struct graph *graph, struct graph **out,
                                    struct error *err);
 /* A copy of the graph with the outputs of `made`, which computes `before`, as constants: they

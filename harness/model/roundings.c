@@ -11,6 +11,7 @@
 #include "engine/ops/family/quantize.h"
 #include "engine/reference/ref_odd.h"
 #include "engine/reference/reference.h"
+#include "harness/model/choices.h"
 
 /* ---- which there are ---- */
 
@@ -34,6 +35,12 @@ static int output_index(const struct graph *g, int v)
     return NONE;
 }
 
+static void show(struct graph *g, int v)
+{
+    if (output_index(g, v) == NONE)
+        graph_output(g, v);
+}
+
 /* Returns how many there are, those that are outputs already included. */
 static int show_roundings(const struct graph *graph, struct graph *g, bool *varying)
 {
@@ -41,16 +48,19 @@ static int show_roundings(const struct graph *graph, struct graph *g, bool *vary
     for (int n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
         bool any = !node->dead && varies(graph, node, varying);
+        bool rounds = any && quantize_is_rounding(node->op);
+        bool chooses = any && choice_is_followed(graph, node);
+        if (chooses)
+            show(g, node->inputs[0]);
         for (int k = 0; k < node->output_count; k++) {
             int v = node->outputs[k];
             if (v == NONE || !any)
                 continue;
             varying[v] = true;
-            if (!quantize_is_rounding(node->op))
+            if (!rounds && (!chooses || dtype_is_float(graph->values[v].dtype)))
                 continue;
             found++;
-            if (output_index(g, v) == NONE)
-                graph_output(g, v);
+            show(g, v);
         }
     }
     return found;
@@ -156,6 +166,13 @@ static void compare_elements(struct rounding *p)
 
 /* ---- following them ---- */
 
+enum status roundings_read(const struct roundings *r, const struct ref_tensor *own, int v,
+                           struct ref_tensor *got, struct error *err)
+{
+    const void *data = exe_output(r->made, output_index(r->with, v));
+    return ref_from_data(got, own->dtype, &own->shape, data, err);
+}
+
 struct follower {
     struct roundings *r;
     const struct graph *g;
@@ -180,12 +197,11 @@ static enum status follow(const struct follower *f, const struct node *node, int
                           const struct ref_tensor *values, struct rounding *p, struct error *err)
 {
     int v = k < node->output_count ? node->outputs[k] : NONE;
-    int shown = v == NONE ? NONE : output_index(f->r->with, v);
-    if (shown == NONE)
+    if (v == NONE || output_index(f->r->with, v) == NONE)
         return STATUS_OK;
     p->value = &f->g->values[v];
     p->own = &values[v];
-    TRY(ref_from_data(&p->got, p->own->dtype, &p->own->shape, exe_output(f->r->made, shown), err));
+    TRY(roundings_read(f->r, p->own, v, &p->got, err));
     compare_elements(p);
     if (p->wrong && !f->r->first)
         note_wrong(f->r, p);
@@ -242,6 +258,8 @@ static enum status after_node(void *context, const struct node *node,
 {
     const struct follower *f = context;
     struct rounding p = {.allowed = ALLOWED_UNIT};
+    if (choice_is_followed(f->g, node) && output_index(f->r->with, node->outputs[1]) != NONE)
+        return choice_follow(f->r, f->g, node, values, err);
     if (!quantize_is_rounding(node->op))
         return STATUS_OK;
     if (node->op == &op_quantize_linear)
@@ -256,7 +274,8 @@ enum status roundings_follow(struct roundings *r, const struct graph *graph,
 {
     struct follower follower = {.r = r, .g = graph};
     struct reference_watch watch = {.after = after_node, .context = &follower};
-    r->count = r->ties = r->wrong = 0;
+    r->count = r->ties = r->wrong = r->choices = r->other_choices = 0;
+    r->chosen_by = 0;
     r->first = NULL;
     r->odd[0] = '\0';
     return reference_run_watched(graph, NULL, outputs, &watch, exe_pool(r->made), err);

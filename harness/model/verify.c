@@ -190,6 +190,11 @@ static void note_roundings(const struct roundings *r, struct verification *out)
         snprintf(out->note + used, sizeof(out->note) - used,
                  "%s%lld of %lld roundings fell on the other side of a tie", used ? "; " : "",
                  (long long)r->ties, (long long)r->count);
+    used = strlen(out->note);
+    if (r->other_choices)
+        snprintf(out->note + used, sizeof(out->note) - used,
+                 "%s%lld of %lld choices of experts are others than the reference's",
+                 used ? "; " : "", (long long)r->other_choices, (long long)r->choices);
     if (!r->wrong)
         return;
     copy_printable(name, sizeof(name), r->first->name);
@@ -230,6 +235,8 @@ static enum status compare_rounded(const struct graph *graph, const struct exe *
         ref_release(&expected[k]);
     free(expected);
     if (status == STATUS_OK)
+        out->error = fmax(out->error, r->chosen_by);
+    if (status == STATUS_OK)
         note_roundings(r, out);
     return status;
 }
@@ -254,7 +261,8 @@ static enum status verify_roundings(const struct graph *graph, const struct grap
     return status;
 }
 
-/* The network as a whole; where that is off and it rounds to integers, with these followed. */
+/* The network as a whole; where that is off and it rounds to integers or chooses experts, with
+ * these followed. */
 static enum status verify_whole(const struct graph *graph, struct exe *exe,
                                 struct verification *out, struct error *err)
 {
