@@ -41,10 +41,12 @@ struct workload {
     const char *summary;
     const char *source;         /* paper and where the details were read */
     const struct param *params; /* name NULL ends; NULL: none */
-    int64_t table1_batch;       /* batch of AI Matrix Table I; 0: it has no such row */
-    int64_t batch;              /* default */
-    bool batch_is_one;          /* the only one: its shapes say how many there are */
-    unsigned precisions;        /* bits 1 << PRECISION_X that build knows beside f32 */
+    const char *stated; /* the parameter that the name of a point says even where it is the default:
+                           a part of a network does not go by the name of the whole; or NULL */
+    int64_t table1_batch; /* batch of AI Matrix Table I; 0: it has no such row */
+    int64_t batch;        /* default */
+    bool batch_is_one;    /* the only one: its shapes say how many there are */
+    unsigned precisions;  /* bits 1 << PRECISION_X that build knows beside f32 */
     /* Adds inputs, nodes and outputs; errors stick to the graph. */
     void (*build)(struct graph *g, const struct workload_config *config);
     const struct training *training; /* NULL: it learns nothing */

@@ -146,9 +146,10 @@ static const char *params_text(struct arena *arena, const struct selection *s)
     int count = 0;
     for (int k = 0; known && known[k].name && k < PARAM_MAX; k++) {
         const struct suite_value *value = value_of(s, KEY_COUNT + k);
-        if (!value || strcmp(value->text, known[k].value) == 0)
+        const char *text = value ? value->text : known[k].value;
+        if (strcmp(text, known[k].value) == 0 && !point_states(s->entry->workload, known[k].name))
             continue;
-        words[count] = arena_printf(arena, "%s=%s", known[k].name, value->text);
+        words[count] = arena_printf(arena, "%s=%s", known[k].name, text);
         if (!words[count++])
             return NULL;
     }

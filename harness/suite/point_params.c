@@ -38,12 +38,19 @@ const char *point_params_join(struct arena *arena, const char **words, int count
     return result;
 }
 
+bool point_states(const struct workload *w, const char *name)
+{
+    return w && w->stated && strcmp(w->stated, name) == 0;
+}
+
+/* Whether the word says what holds without it, and is not stated all the same. */
 static bool is_default(const struct workload *w, const char *word)
 {
     size_t name = strcspn(word, "=");
     for (const struct param *p = w ? w->params : NULL; p && p->name; p++)
         if (strlen(p->name) == name && strncmp(p->name, word, name) == 0)
-            return word[name] == '=' && strcmp(p->value, word + name + 1) == 0;
+            return word[name] == '=' && strcmp(p->value, word + name + 1) == 0 &&
+                   !point_states(w, p->name);
     return false;
 }
 
@@ -68,6 +75,11 @@ const char *point_params(struct arena *arena, const char *spec)
     int count = 0, own = 0;
     if (!w && !path)
         return "";
+    for (const struct param *p = w ? w->params : NULL; p && p->name && copy; p++)
+        if (point_states(w, p->name)) {
+            words[count] = arena_printf(arena, "%s=%s", p->name, p->value);
+            copy = words[count++] ? copy : NULL;
+        }
     for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word && count < PARAM_MAX;
          word = strtok_r(NULL, ",", &save)) {
         count = without_name(words, count, word);

@@ -35,6 +35,17 @@ TEST(the_last_of_a_parameter_counts)
     has("ncf:embedding=gather,users=40,embedding=onehot", "users=40");
 }
 
+/* Of a network of which a part runs unless all of it is asked for. */
+TEST(what_is_stated_is_there_though_it_is_the_default)
+{
+    has("mixtral", "depth=1");
+    has("mixtral:phase=prefill", "depth=1,phase=prefill");
+    has("mixtral:depth=1", "depth=1");
+    has("mixtral:depth=3,phase=decode", "depth=3");
+    assert_true(point_same_model("mixtral", "mixtral:depth=1"));
+    assert_false(point_same_model("mixtral", "mixtral:depth=2"));
+}
+
 TEST(the_same_model_in_another_order_is_the_same)
 {
     assert_true(point_same_model("ncf:users=40,items=30", "ncf:items=30,users=40"));

@@ -2,8 +2,9 @@
  *
  * Pre-norm layers: x += attention(norm(x)); x += ffn(norm(x)). Norms are of the root of the mean
  * square; positions turn queries and keys (Su et al., 2021); several heads of queries share one of
- * keys and values (Ainslie et al., 2023); ffn is (silu(x G) * (x U)) D (Shazeer, 2020). No layer
- * has a bias. Weights are drawn so that activations keep their size through all layers. */
+ * keys and values (Ainslie et al., 2023); ffn is (silu(x G) * (x U)) D (Shazeer, 2020), or the
+ * weighted sum of a few of many such nets, which each token chooses (Shazeer et al., 2017). No
+ * layer has a bias. Weights are drawn so that activations keep their size through all layers. */
 #include "workloads/lib/decoder.h"
 
 #include <math.h>
@@ -14,9 +15,13 @@
 #include "workloads/lib/limits.h"
 
 enum { BLOCK = 32 }; /* of quantised weights */
+/* Deviation of the numbers by which experts are chosen: so large that the last one chosen and the
+ * first one not are rarely near a tie. */
+static const double router_gain = 2;
 
 const char *const decoder_phases[] = {"decode", "prefill", NULL};
 const char *const decoder_weights[] = {"floats", "i8", "i4", NULL};
+const char *const decoder_weights_of_experts[] = {"floats", NULL};
 
 struct text {
     const struct decoder *d;
@@ -252,12 +257,63 @@ static int feed_forward(struct graph *g, int x, const char *name, const struct t
     return linear(g, x, name_of(g, "%s.down", name), d->width, 1 / sqrt(2 * (double)t->layers), t);
 }
 
+/* ---- experts ---- */
+
+/* Which rows of tokens go to which expert: results of ExpertSort, and each place's weight. */
+struct routes {
+    int order, offsets, weights;
+};
+
+/* The likeliest experts of each token of x [T, width], and their shares, which add up to 1. */
+static struct routes choose_experts(struct graph *g, int x, const char *name, const struct text *t)
+{
+    const struct decoder *d = t->d;
+    int top[2] = {NONE, NONE}, sorted[2] = {NONE, NONE};
+    int scores = linear(g, x, name_of(g, "%s.router", name), d->experts, router_gain, t);
+    int chosen = graph_const_i64(g, 1, &d->chosen), axis = graph_const_i64(g, 1, (int64_t[]){1});
+    graph_node_many(g, "TopK", name_of(g, "%s.choice", name), INPUTS(softmax(g, scores, 1), chosen),
+                    NO_ATTRS, 2, top);
+    graph_node_many(g, "ExpertSort", name_of(g, "%s.sort", name), INPUTS(top[1]),
+                    ATTRS(attr_int("experts", d->experts)), 2, sorted);
+    int sum = graph_node(g, "ReduceSum", name_of(g, "%s.sum", name), INPUTS(top[0], axis),
+                         ATTRS(attr_int("keepdims", 1)));
+    return (struct routes){sorted[0], sorted[1], binary(g, "Div", top[0], sum)};
+}
+
+/* x times weights [experts, K, out]. order: x is tokens, whose rows it lists; NONE: x lies sorted
+ * by expert. */
+static int linear_by_expert(struct graph *g, int x, const char *name, int64_t out, int offsets,
+                            int order, const struct text *t)
+{
+    int64_t in = dim_of(g, x, -1);
+    double gain = order == NONE ? 1 / sqrt(2 * (double)t->layers) : 1;
+    int w = weight(g, name, shape_of(t->d->experts, in, out), gain * sqrt(3 / (double)in));
+    return graph_node(g, "GroupedMatMul", name, INPUTS(x, w, offsets, order),
+                      ATTRS(attr_int("chosen", t->d->chosen)));
+}
+
+static int mixture(struct graph *g, int x, const char *name, const struct text *t)
+{
+    const struct decoder *d = t->d;
+    int64_t tokens = tokens_of(t);
+    x = reshape(g, x, 2, (int64_t[]){t->batch * tokens, d->width});
+    struct routes r = choose_experts(g, x, name, t);
+    int gate = linear_by_expert(g, x, name_of(g, "%s.gate", name), d->inner, r.offsets, r.order, t);
+    int up = linear_by_expert(g, x, name_of(g, "%s.up", name), d->inner, r.offsets, r.order, t);
+    x = mul(g, mul(g, gate, sigmoid(g, gate)), up);
+    x = linear_by_expert(g, x, name_of(g, "%s.down", name), d->width, r.offsets, NONE, t);
+    x = graph_node(g, "ExpertCombine", name_of(g, "%s.combine", name),
+                   INPUTS(x, r.order, r.weights), NO_ATTRS);
+    return reshape(g, x, 3, (int64_t[]){t->batch, tokens, d->width});
+}
+
 static int layer(struct graph *g, int x, const char *name, const struct text *t)
 {
     int y = norm(g, x, name_of(g, "%s.attention.norm", name), t->d);
     x = add(g, x, attention(g, y, name_of(g, "%s.attention", name), t));
     y = norm(g, x, name_of(g, "%s.mlp.norm", name), t->d);
-    return add(g, x, feed_forward(g, y, name_of(g, "%s.mlp", name), t));
+    name = name_of(g, "%s.mlp", name);
+    return add(g, x, t->d->experts ? mixture(g, y, name, t) : feed_forward(g, y, name, t));
 }
 
 /* ---- the network ---- */
