@@ -269,6 +269,7 @@ static void run_block(const struct job *job, const struct area *area, int64_t k,
         tile.rows = area->rows + row;
         place_results(job, area, row, last, &tile);
         gemm_tile_for(size->math, (int)count, area->vectors)(&tile);
+        tile.ahead += count * depth;
         row += count;
     }
 }
