@@ -34,10 +34,10 @@
 
 /* Parameters that bring other operators or other graphs than the default ones do. */
 static const char *const variants[] = {
-    "active:kind=Sigmoid",  "active:kind=Softmax",  "faster_rcnn:body=zf", "googlenet:form=bvlc",
-    "llama3:phase=prefill", "ncf:embedding=gather", "nmt:beam=10",         "norm:kind=lrn",
-    "pool:kind=average",    "resnet50:version=1.5", "rnn:cell=GRU",        "rnn:cell=RNN",
-    "synnet:form=published"};
+    "active:kind=Sigmoid",  "active:kind=Softmax",   "faster_rcnn:body=zf",  "googlenet:form=bvlc",
+    "llama3:phase=prefill", "mixtral:phase=prefill", "ncf:embedding=gather", "nmt:beam=10",
+    "norm:kind=lrn",        "pool:kind=average",     "resnet50:version=1.5", "rnn:cell=GRU",
+    "rnn:cell=RNN",         "synnet:form=published"};
 
 #if defined(__x86_64__)
 static const bool has_steps = true;

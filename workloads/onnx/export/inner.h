@@ -40,5 +40,8 @@ enum status export_attention_lstm(const struct form *form, struct error *err);
 enum status export_augru(const struct form *form, struct error *err);
 enum status export_spmm(const struct form *form, struct error *err);
 enum status export_decoder(const struct form *form, struct error *err);
+enum status export_expert_combine(const struct form *form, struct error *err);
+enum status export_expert_sort(const struct form *form, struct error *err);
+enum status export_grouped_mat_mul(const struct form *form, struct error *err);
 
 #endif
