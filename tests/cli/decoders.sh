@@ -15,6 +15,13 @@ parameters qwen3:size=8b 8190735360
 # Factors of quantised weights are none of them.
 parameters qwen3:weights=i4 596049920
 parameters llama3:size=8b,weights=i8 8030261248
+# Of networks of experts a part runs unless all of it is asked for.
+parameters mixtral:depth=32 46702792704
+parameters mixtral:size=8x22b,depth=56 140630071296
+parameters qwen3_moe:depth=48 30532122624
+parameters qwen3_moe:size=235b_a22b,depth=94 235093634560
+parameters mixtral:depth=1 1713418240
+parameters qwen3_moe:size=30b_a3b 1868573184
 
 small=depth=2,vocabulary=3000
 verifies() { # network and options
@@ -52,6 +59,21 @@ done
 verifies "llama3:$small,context=40,weights=i4" --isa scalar
 verifies "llama3:$small,context=40,weights=i8" --isa avx2 --precision bf16
 
+# Experts: a layer of them is gigabytes. Choices that differ in bf16 are followed.
+for phase in decode prefill; do
+    for precision in f32 bf16; do
+        verifies "qwen3_moe:depth=1,vocabulary=1000,context=20,phase=$phase" --precision $precision
+    done
+done
+# A point of a part of a network says so, typed or not.
+runs ridge plan qwen3_moe mixtral:depth=2
+prints ' qwen3_moe:depth=2 '
+prints ' mixtral:depth=2 '
+# Arithmetic of each expert's rows, and the bytes of the eight that one token chooses.
+runs ridge graph qwen3_moe:depth=1,context=20 --json
+holds '[.nodes[] | select(.op == "GroupedMatMul") | .macs] == [12582912, 12582912, 12582912]'
+holds '[.nodes[] | select(.op == "GroupedMatMul")] | all(.[]; .bytes > 50331648 and .bytes < 50450000)'
+
 # Only what a query sees is counted.
 flops() {
     "$RIDGE" graph "llama3:depth=1,phase=prefill,context=$1" --json |
@@ -73,4 +95,6 @@ run ridge graph qwen3:context=50000
 exits 2
 run ridge graph llama3:size=2b
 exits 2
+refuses 'depth is 49; it can be at most 48' ridge graph qwen3_moe:depth=49
+refuses 'weights="i4" is none of floats' ridge graph mixtral:weights=i4
 finish
