@@ -30,26 +30,6 @@ static const double reference_macs = 6e9;
 static const double variant_gain = 1.6;
 static const double alike = 1.05; /* on a device: clocks move by as much between two candidates */
 
-static void fill_input(const struct exe *exe, int v, void *memory)
-{
-    const struct value *value = &exe->g->values[v];
-    const struct place *place = &exe->places[v];
-    if (value->kind == VALUE_INPUT || value->kind == VALUE_STATE) {
-        value_materialise(value, memory);
-        return;
-    }
-    memset(memory, 0, place->bytes);
-    size_t size = dtype_size(value->dtype);
-    if (!dtype_is_float(value->dtype) || value->dtype == DTYPE_F64)
-        return; /* zeros are valid indices, sizes and masks */
-    uint32_t state = 12345;
-    for (size_t k = 0; k < place->bytes / size; k++) {
-        state = state * 1664525u + 1013904223u;
-        float x = (float)(int32_t)state * 0x1p-31f;
-        floats_store(value->dtype, &x, (char *)memory + k * size, 1);
-    }
-}
-
 static enum status trial_open(struct trial *t, struct error *err)
 {
     const struct node *node = t->step->query.node;
@@ -67,7 +47,7 @@ static enum status trial_open(struct trial *t, struct error *err)
         if (!t->in[k])
             return FAIL_NO_MEMORY(err);
         if (!t->step->query.fixed[k])
-            fill_input(t->exe, v, t->in[k]);
+            trial_fill(t->exe, v, t->in[k]);
     }
     for (int k = 0; k < node->output_count; k++)
         if (node->outputs[k] != NONE &&

@@ -23,6 +23,9 @@ struct trial {
     bool short_of_memory; /* somebody could not be tried for want of it */
 };
 
+/* trial_fill.c: the contents of input v, for which there is memory */
+void trial_fill(const struct exe *exe, int v, void *memory);
+
 enum { TRIAL_EVICT_BYTES = 48 << 20 };
 /* An optimiser's step over more than this is not tried where one kernel alone accepts it: in the
  * reference's form, too, all weights and moments would take a multiple of what training takes. */

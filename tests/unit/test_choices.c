@@ -48,6 +48,19 @@ static struct exe *compiled(const struct graph *g, enum precision precision)
     return exe;
 }
 
+/* On trial a step has rows for many experts, not lists of zeros, which the reference refuses. */
+TEST(tuning_finds_a_kernel_for_each_step)
+{
+    struct graph *g = experts("router", true);
+    struct exe *exe;
+    struct exe_options options = {.threads = 1, .isa = isa_detect(), .only_variant = NONE};
+    MUST(exe_new, g, &options, &exe);
+    for (int s = 0; s < exe_step_count(exe); s++)
+        assert_string_not_equal(exe_step_at(exe, s).kernel->provider, "reference");
+    exe_free(exe);
+    graph_free(g);
+}
+
 static struct verification verified(const struct graph *graph, const struct graph *as,
                                     enum precision precision)
 {

@@ -140,6 +140,14 @@ TEST(algorithms_have_a_schedule)
     assert_int_equal(wrong, 0);
 }
 
+static bool has_parameter(const struct workload *w, const char *name)
+{
+    for (const struct param *p = w->params; p && p->name; p++)
+        if (strcmp(p->name, name) == 0)
+            return true;
+    return false;
+}
+
 TEST(workloads_have_what_they_need)
 {
     begin();
@@ -149,6 +157,8 @@ TEST(workloads_have_what_they_need)
              "lacks domain, task, summary or source");
         need(w->build != NULL, "workload", w->name, "has no build");
         need(w->batch > 0, "workload", w->name, "has no batch");
+        need(!w->stated || has_parameter(w, w->stated), "workload", w->name,
+             "states a parameter that it has not");
     }
     assert_int_equal(wrong, 0);
 }
