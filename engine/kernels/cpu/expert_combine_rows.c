@@ -3,8 +3,6 @@
  * ExpertCombine: first where each place's row lies, then tokens by all threads, a part of their
  * columns at a time: vectors of the rows times the places' weights, summed up in f32 in the order
  * of the places. */
-#include <string.h>
-
 #include "engine/kernels/lib/plain_floats.h"
 #include "engine/kernels/lib/tiles.h"
 
@@ -85,7 +83,8 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
     int64_t *row_of = args->workspace, places = s->tokens * s->chosen;
     const int64_t *order = args->in[ORDER];
     struct job job = {s, args->in[ROWS], args->in[WEIGHTS], row_of, args->out[0]};
-    memset(row_of, 0, workspace(s));
+    for (int64_t i = 0; i < places; i++)
+        row_of[i] = 0;
     for (int64_t i = 0; i < places; i++)
         if (order[i] >= 0 && order[i] < places)
             row_of[order[i]] = i;
