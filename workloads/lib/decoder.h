@@ -28,7 +28,7 @@
 #define DECODER_PARAMS_EXPERTS(size, sizes, depth)                                                 \
     DECODER_PARAMS_OF(size, sizes, decoder_weights_of_experts,                                     \
                       "experts have no others: they are not quantised", depth,                     \
-                      "; the whole network takes tens of gigabytes")
+                      " (0: all, which take tens of gigabytes)")
 extern const char *const decoder_phases[], *const decoder_weights[];
 extern const char *const decoder_weights_of_experts[];
 
