@@ -25,13 +25,7 @@ verifies bf16 ncf --batch 160
 verifies bf16 wide_deep --batch 160
 verifies bf16 gcn
 verifies f16 wide_deep --batch 160
-# Weights of a few bits: few rows read them as they are, for many they become floats first.
-small=depth=1,vocabulary=100,context=17
-verifies bf16 qwen3:$small,weights=i4
-verifies bf16 qwen3:$small,weights=i4,phase=prefill
-run ridge explain qwen3:$small,weights=i4,phase=prefill --device cuda --no-tune
-prints '^layer0.mlp.up +MatMul '
-prints '^head +MatMulNBits .* cuda_matmul_codes_rows'
+verifies bf16 qwen3:depth=1,vocabulary=100,context=17,weights=i4
 
 refuses 'precision "f16": ncf cannot run in it on the CPU' ridge verify ncf --precision f16
 finish

@@ -13,6 +13,7 @@
 #include "engine/run/kernels.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/lowered.h"
+#include "tests/lib/noise.h"
 #include "tests/lib/unit.h"
 #include "workloads/workload.h"
 
@@ -102,6 +103,53 @@ TEST(no_node_is_left_to_the_host)
     }
     device_close(&device);
     assert_int_equal(refused, 0);
+}
+
+/* Rows that are multiplied by weights of a few bits, with a bias. */
+static struct graph *product_of_codes(int64_t rows, int64_t k)
+{
+    enum { N = 24, BLOCK = 32 };
+    struct graph *g = graph_new("codes");
+    int64_t blocks = (k + BLOCK - 1) / BLOCK;
+    struct fill any = {.kind = FILL_INDEX, .a = 0, .b = 256};
+    int x = noise_input(g, "x", shape_of(rows, k));
+    int codes = graph_param(g, "codes", DTYPE_U8, shape_of(N, blocks, BLOCK / 2), any);
+    int zeros = graph_param(g, "zeros", DTYPE_U8, shape_of(N, (blocks + 1) / 2), any);
+    int scales = noise_param(g, "scales", shape_of(N, blocks));
+    int bias = noise_param(g, "bias", shape_of(N));
+    graph_output(g, graph_node(g, "MatMulNBits", NULL, INPUTS(x, codes, scales, zeros, NONE, bias),
+                               ATTRS(attr_int("K", k), attr_int("N", N), attr_int("bits", 4),
+                                     attr_int("block_size", BLOCK))));
+    return g;
+}
+
+/* How many steps of the operator there are. */
+static int count_steps(const struct lowered *l, const struct op *op)
+{
+    int count = 0;
+    for (int s = 0; s < lowered_count(l); s++)
+        count += lowered_step(l, s)->query.node->op == op;
+    return count;
+}
+
+TEST(codes_become_floats_where_many_rows_are_multiplied)
+{
+    static const struct {
+        int64_t rows, k;
+        bool floats;
+    } cases[] = {{1, 64, false}, {16, 64, false}, {17, 64, true}, {17, 70, false}};
+    struct exe_options options = {.threads = 1, .device = "cuda"};
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
+        struct lowered l;
+        struct error err = {0};
+        struct graph *g = product_of_codes(cases[k].rows, cases[k].k);
+        if (lowered_open_with(&l, g, &options, &err) != STATUS_OK)
+            fail_msg("%s", err.message);
+        assert_int_equal(count_steps(&l, &op_mat_mul_n_bits), !cases[k].floats);
+        assert_int_equal(count_steps(&l, &op_mat_mul), cases[k].floats);
+        assert_int_equal(count_steps(&l, &op_gather_block_quantized), cases[k].floats);
+        lowered_close(&l);
+    }
 }
 
 const struct unit_fixture unit_fixture = {.start = host_gpu_start};

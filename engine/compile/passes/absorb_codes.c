@@ -11,7 +11,7 @@
 #include "engine/ops/family/quantize.h"
 #include "engine/ops/lib/block_codes.h"
 
-enum { BLOCK = 128, FEW_ROWS = 16 };
+enum { BLOCK = 128 };
 
 struct weights {
     const struct node *source;     /* DequantizeLinear */
@@ -226,7 +226,7 @@ static enum status try_node(struct graph *g, const struct node node, struct erro
         bool narrow = are_narrow(&w, w.numbers, w.n * w.k) &&
                       (!w.zero_points || are_narrow(&w, w.zero_points, w.scales.count));
         w.bits = narrow ? 4 : 8;
-        if (narrow || rows <= FEW_ROWS)
+        if (narrow || rows <= BLOCK_CODES_FEW_ROWS)
             status = absorb(g, node, &w, err);
     }
     free_contents(&w);

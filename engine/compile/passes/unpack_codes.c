@@ -10,7 +10,7 @@
 #include "engine/graph/op_list.h"
 #include "engine/ops/lib/block_codes.h"
 
-enum { A, CODES, SCALES, ZEROS, ORDER, BIAS, FEW_ROWS = 16 };
+enum { A, CODES, SCALES, ZEROS, ORDER, BIAS };
 
 static bool has(const struct node *node, int input)
 {
@@ -70,7 +70,7 @@ static enum status try_node(struct graph *g, const struct node node, struct erro
     const struct shape *a = &g->values[node.inputs[A]].shape;
     int64_t n = node_int(&node, "N", 0), k = node_int(&node, "K", 0);
     TRY(block_codes_from(&node, n, k, &c, err));
-    if (shape_count(a) / k <= FEW_ROWS || k % c.block)
+    if (shape_count(a) / k <= BLOCK_CODES_FEW_ROWS || k % c.block)
         return STATUS_OK;
     return unpack(g, node, &c, err);
 }

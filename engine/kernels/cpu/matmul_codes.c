@@ -14,7 +14,6 @@
 #include "engine/kernels/lib/workspace.h"
 
 enum {
-    FEW_MAX = 16,
     FEW_STEP = 4,
     LINES = 4,
     TASKS_PER_THREAD = 4,
@@ -59,8 +58,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 {
     (void)variant;
     TRY(matmul_codes_from(q, &s->m, why));
-    if (s->m.rows > FEW_MAX)
-        return UNSUPPORTED(why, "more than %d rows", FEW_MAX);
+    if (s->m.rows > BLOCK_CODES_FEW_ROWS)
+        return UNSUPPORTED(why, "more than %d rows", BLOCK_CODES_FEW_ROWS);
     s->digits = s->m.bf16 ? 2 : 3;
     s->halves = 8 / s->m.codes.bits;
     s->vectors = divide_up(s->m.codes.row_bytes, BYTES);

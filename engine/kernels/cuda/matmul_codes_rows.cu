@@ -11,7 +11,7 @@ enum {
     WARPS = 4,
     THREADS = 128,
     FEW_ROWS = 4,
-    ROWS_MAX = 16,
+
     PIECE_BYTES = 16,
     WORDS = 4
 };
@@ -144,8 +144,8 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     const struct codes *weights = &s->k.weights;
     TRY(codes_product_plan(q, &s->k, why));
     unsigned codes = (unsigned)PIECE_BYTES * 8 / weights->bits;
-    if (p->m > ROWS_MAX)
-        return REFUSE(why, "more than %d rows", (int)ROWS_MAX);
+    if (p->m > BLOCK_CODES_FEW_ROWS)
+        return REFUSE(why, "more than %d rows", (int)BLOCK_CODES_FEW_ROWS);
     if (p->k % codes || 1u << weights->block_shift < codes)
         return REFUSE(why, "blocks or rows of weights are not in pieces of %d bytes",
                       (int)PIECE_BYTES);

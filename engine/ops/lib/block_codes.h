@@ -38,6 +38,9 @@ static inline struct block_codes block_codes_of(int64_t bits, int64_t block, int
 
 /* What the attributes are where they are not given. */
 enum { BLOCK_CODES_BITS = 4, BLOCK_CODES_SIZE = 128 };
+/* Up to so many rows a product is bound by reading the weights, and kernels read them as they are;
+ * for more they are unpacked. */
+enum { BLOCK_CODES_FEW_ROWS = 16 };
 
 /* From attributes bits and block_size. FAILED or UNSUPPORTED where they are none that there are. */
 enum status block_codes_from(const struct node *node, int64_t rows, int64_t k,
