@@ -39,7 +39,7 @@ struct choice {
 
 static bool comes_before(const double *x, int64_t a, int64_t b)
 {
-    return x[a] > x[b] || (x[a] == x[b] && a < b);
+    return x[a] > x[b] || (a < b && x[a] == x[b]);
 }
 
 /* Whether the executable's places in the line are those of its own largest numbers, in order. */

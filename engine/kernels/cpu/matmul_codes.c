@@ -394,7 +394,7 @@ static struct part part_of(const struct job *job, int64_t first, float *y, int64
                      .row_bytes = c->row_bytes,
                      .blocks = c->blocks,
                      .vectors = s->vectors,
-                     .per_vector = lanes >= VL ? 0 : VL / lanes,
+                     .per_vector = lanes > 0 && lanes < VL ? VL / lanes : 0,
                      .digits = job->scratch.digits,
                      .record = s->record,
                      .digits_row = s->vectors * s->record,
