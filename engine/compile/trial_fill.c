@@ -18,7 +18,7 @@ static bool fill_experts(const struct graph *g, const struct value *value, int64
     int64_t places = shape_count(&g->values[node->inputs[0]].shape);
     bool offsets = value->producer_out == 1;
     for (int64_t k = 0; k < count; k++)
-        memory[k] = offsets ? k * places / (count - 1) : k;
+        memory[k] = offsets && count > 1 ? k * places / (count - 1) : k;
     return true;
 }
 

@@ -55,7 +55,7 @@ SIMD_INLINE void add_words(vi table, vi codes, vi zero, const uint16_t *a, vf *s
 #else
 
 #define HAS_WORDS                                 false
-#define add_words(table, codes, zero, a, sums, f) ((void)(table)) /* never reached */
+#define add_words(table, codes, zero, a, sums, f) ((void)(zero)) /* never reached */
 
 #endif
 
@@ -273,13 +273,13 @@ SIMD_INLINE void add_block(const struct tile *t, int64_t first, int64_t groups, 
                            struct form f)
 {
     vf zero_float = vf_from_vi(vi_sub(zero, vi_set1(8)));
-    zero = vi_or(zero, vi_shift_left(zero, 16));
+    vi zero_words = vi_or(zero, vi_shift_left(zero, 16));
     for (int64_t g = first; g < first + groups; g++) {
         vi codes = vi_load(t->codes + g * VL);
         const void *a = float_at(t->a, g * GROUP * f.rows, f.words);
         simd_prefetch_second((const char *)(t->codes + g * VL) + AHEAD_BYTES);
         if (f.words)
-            add_words(t->table, codes, zero, a, sums, f);
+            add_words(t->table, codes, zero_words, a, sums, f);
         else
             add_floats(codes, zero_float, a, sums, f);
     }
