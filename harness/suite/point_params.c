@@ -77,8 +77,11 @@ const char *point_params(struct arena *arena, const char *spec)
         return "";
     for (const struct param *p = w ? w->params : NULL; p && p->name && copy; p++)
         if (point_states(w, p->name)) {
-            words[count] = arena_printf(arena, "%s=%s", p->name, p->value);
-            copy = words[count++] ? copy : NULL;
+            const char *stated = arena_printf(arena, "%s=%s", p->name, p->value);
+            if (stated)
+                words[count++] = stated;
+            else
+                copy = NULL;
         }
     for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word && count < PARAM_MAX;
          word = strtok_r(NULL, ",", &save)) {
