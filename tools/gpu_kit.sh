@@ -66,6 +66,9 @@ find "$kit/build" "$kit/bin" -type f -exec ldd {} + | awk '$2 == "=>" && $3 ~ /^
         bare "$library" "$kit/lib/$(basename "$library")"
     done
 
+# Each test program holds all kernels of the CPU: "run" unpacks them.
+gzip -9 -f "$kit"/build/tests/*/*
+
 if [ "${KIT_PYTHON:-}" ]; then
     rm -rf "$kit/python"
     python3 -m pip install --quiet --no-compile --target "$kit/python" --python-version "$KIT_PYTHON" --only-binary :all: \

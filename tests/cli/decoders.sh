@@ -76,7 +76,7 @@ flops() {
     "$RIDGE" graph "llama3:depth=1,phase=prefill,context=$1" --json |
         jq '[.nodes[] | select(.op == "Attention")][0].macs'
 }
-is "half of the square" $((2 * 32 * 64 * 101 * 50)) "$(flops 100)"
+is "half of the square" $((2 * 32 * 64 * 101 * 50)) "$(printf '%.0f' "$(flops 100)")"
 
 # As files, which other programs read.
 for phase in decode prefill; do
