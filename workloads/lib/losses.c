@@ -64,6 +64,15 @@ int binary_cross_entropy_with_logits(struct graph *g, int logits, int targets)
     return mean_of(g, binary_cross_entropy_of_each(g, logits, targets));
 }
 
+void learn_yes_or_no(struct graph *g, int log_odds, const char *answer)
+{
+    int targets = graph_input(g, answer, DTYPE_F32, shape_of(dim_of(g, log_odds, 0), 1),
+                              (struct fill){.kind = FILL_INDEX, .a = 0, .b = 2});
+    graph_output(g, binary_cross_entropy_with_logits(g, log_odds, targets));
+    graph_rename(g, log_odds, "log_odds");
+    graph_output(g, log_odds);
+}
+
 int mean_squared_error(struct graph *g, int x, int targets)
 {
     int error = binary(g, "Sub", x, targets);

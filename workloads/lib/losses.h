@@ -19,6 +19,9 @@ int cross_entropy(struct graph *g, int logits, int labels, double smoothing, int
 int binary_cross_entropy_with_logits(struct graph *g, int logits, int targets);
 /* The same for each element. */
 int binary_cross_entropy_of_each(struct graph *g, int logits, int targets);
+/* Ends a network that learns to answer yes or no: log odds [N, 1] against an input of zeros and
+ * ones called `answer`. Its outputs are the loss and the log odds, so named. */
+void learn_yes_or_no(struct graph *g, int log_odds, const char *answer);
 int mean_squared_error(struct graph *g, int x, int targets);
 /* For each element: d^2 / (2 beta) where d = |x - target| is below beta, else d - beta / 2
  * (Girshick, "Fast R-CNN", 2015; beta times less than Huber's loss). */

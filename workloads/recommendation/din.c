@@ -114,12 +114,7 @@ static void build(struct graph *g, const struct workload_config *config)
 
 static void build_loss(struct graph *g, const struct workload_config *config)
 {
-    int x = log_odds(g, config);
-    int click = graph_input(g, "click", DTYPE_F32, shape_of(config->batch, 1),
-                            (struct fill){.kind = FILL_INDEX, .a = 0, .b = 2});
-    graph_output(g, binary_cross_entropy_with_logits(g, x, click));
-    graph_rename(g, x, "log_odds");
-    graph_output(g, x);
+    learn_yes_or_no(g, log_odds(g, config), "click");
 }
 
 /* An item is of one of two kinds, which nobody says; nine in ten that a user looks at are of the

@@ -103,12 +103,7 @@ static void build(struct graph *g, const struct workload_config *config)
 
 static void build_loss(struct graph *g, const struct workload_config *config)
 {
-    int x = log_odds(g, config->batch);
-    int rich = graph_input(g, "rich", DTYPE_F32, shape_of(config->batch, 1),
-                           (struct fill){.kind = FILL_INDEX, .a = 0, .b = 2});
-    graph_output(g, binary_cross_entropy_with_logits(g, x, rich));
-    graph_rename(g, x, "log_odds");
-    graph_output(g, x);
+    learn_yes_or_no(g, log_odds(g, config->batch), "rich");
 }
 
 struct number {

@@ -264,11 +264,8 @@ static void run_steps(const struct job *job, const struct area *area)
     const float *operands[GEMM_STEP_MAX] = {0};
     for (int k = 0; k < post->count; k++) {
         const struct gemm_step *step = &post->steps[k];
-        int64_t left = area->batch, at = area->row * step->row + area->column * step->column;
-        for (int d = s->batch_rank - 1; d >= 0; d--) {
-            at += left % s->batch_dim[d] * step->batch[d];
-            left /= s->batch_dim[d];
-        }
+        int64_t at = area->row * step->row + area->column * step->column +
+                     gemm_step_of_batch(step, s->batch_rank, s->batch_dim, area->batch);
         if (step->input >= 0)
             operands[k] = gemm_operand_at(step, job->args->in[step->input], at);
     }

@@ -40,6 +40,18 @@ SIMD_INLINE const float *gemm_operand_at(const struct gemm_step *step, const voi
     return operand ? (const float *)(const void *)((const char *)operand + bytes) : NULL;
 }
 
+/* How far a batch's part of the operand lies from the first one's, in elements. */
+SIMD_INLINE int64_t gemm_step_of_batch(const struct gemm_step *step, int rank, const int64_t *dim,
+                                       int64_t batch)
+{
+    int64_t at = 0;
+    for (int d = rank - 1; d >= 0; d--) {
+        at += batch % dim[d] * step->batch[d];
+        batch /= dim[d];
+    }
+    return at;
+}
+
 struct gemm_post {
     int count, light; /* the first `light` happen in registers */
     struct gemm_step steps[GEMM_STEP_MAX];

@@ -46,12 +46,8 @@ enum status matmul_codes_from(const struct kernel_query *q, struct matmul_codes 
 static int64_t operand_of_row(const struct matmul_shape *s, const struct gemm_step *step,
                               int64_t row)
 {
-    int64_t batch = row / s->m, at = row % s->m * step->row;
-    for (int d = s->batch_rank - 1; d >= 0; d--) {
-        at += batch % s->batch_dim[d] * step->batch[d];
-        batch /= s->batch_dim[d];
-    }
-    return at;
+    return row % s->m * step->row +
+           gemm_step_of_batch(step, s->batch_rank, s->batch_dim, row / s->m);
 }
 
 void matmul_codes_steps(const struct matmul_codes *m, const struct kernel_args *args,
